@@ -17,14 +17,14 @@ needs_openblas = pytest.mark.skipif(blas._library() is None, reason="NumPy has a
 
 
 def count() -> int:
-    found: int = blas._library().scipy_openblas_get_num_threads64_()
+    found: int = blas._library()[0]()
     return found
 
 
 @pytest.fixture
 def threads() -> Iterator[Callable[[int], None]]:
     """Sets how many threads OpenBLAS has, for one test."""
-    put = blas._library().scipy_openblas_set_num_threads64_
+    put = blas._library()[1]
     before = count()
     yield put
     put(before)

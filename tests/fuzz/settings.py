@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import mutagrad.core.backward
 import mutagrad.core.storage
-from mutagrad.arrays import bfloat16, copies, parallel as large, quotients, slices
-from mutagrad.arrays.compiled import library
+from mutagrad.arrays import bfloat16, copies, lapack, parallel as large, quotients, slices
+from mutagrad.arrays.compiled import library, reductions
 from mutagrad.core.factory import CODEGEN_GLOBALS
 from mutagrad.core.sweep import Sweep
 
@@ -53,6 +53,8 @@ def in_pieces(seed):
         for module in (bfloat16, copies, quotients, slices):
             stack.enter_context(patch.object(module, "MANY", 2))
         stack.enter_context(patch.object(library, "WORTH", 2))
+        stack.enter_context(patch.multiple(reductions, WORTH=2, SHARED=2, PIECE=3, NARROW=2, WIDE=3))
+        stack.enter_context(patch.object(lapack, "PAYS", 2))
         yield sizes
 
 

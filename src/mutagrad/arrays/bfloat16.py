@@ -13,10 +13,12 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import MissingExtra
+from .allocator import keep_memory
 from .compiled.casts import convert
+from .copies import copy_in_order
 from .kinds import is_plain
 from .numpy import np, silent
-from .parallel import BLOCK, LARGE, in_steps
+from .parallel import BLOCK, LARGE, in_spans, in_steps
 
 SHORT = "eE"  # the characters of their array types
 
@@ -51,8 +53,10 @@ def converted(a: Any, dtype: Any) -> Any:
     kinds = a.dtype.char + dtype.char
     if kinds in ("ef", "fe", "Ef", "fE") and (found := convert(a, dtype)) is not None:
         return found
+    if kinds in _BY_SINGLE and a.size >= MANY and is_plain(a):
+        return converted(converted(a, np.dtype(np.float32)), dtype)
     if kinds not in ("ef", "fe") or a.size < MANY or not is_plain(a):
-        return silent().run(a.astype, dtype)
+        return _shared(a, dtype) if a.size >= LARGE and is_plain(a) else silent().run(a.astype, dtype)
     if a.size < LARGE:
         return _half_to_single(a) if kinds == "ef" else silent().run(a.astype, dtype)
     out = np.empty(a.shape, dtype)
@@ -62,6 +66,23 @@ def converted(a: Any, dtype: Any) -> Any:
         target[part] = _half_to_single(source[part]) if kinds == "ef" else source[part]
 
     in_steps(a.size, BLOCK, work)
+    return out
+
+
+_BY_SINGLE = ("eE", "Ee", "ed", "Ed")  # what has all values of the first is in between
+
+
+def _shared(a: Any, dtype: Any) -> Any:
+    """The same on several threads, for what lies in order; what does not is first put in order."""
+    keep_memory()
+    source = a if a.flags.c_contiguous else copy_in_order(a)
+    out = np.empty(a.shape, dtype)
+    vector, target = source.reshape(-1), out.reshape(-1)
+
+    def work(part: slice) -> None:
+        target[part] = vector[part]
+
+    in_spans(a.size, work)
     return out
 
 
@@ -80,9 +101,17 @@ def _half_to_single(a: Any) -> Any:
     return found
 
 
+# What computes short floats as they are, and gives a wider type, or None where it cannot; by the forward it stands for.
+DIRECT: dict[Any, Callable[..., Any]] = {}
+
+
 def in_single(forward: Any, dtype: Any) -> Callable[..., Any]:
     """Return `forward` for arrays of a short type: computed in float32 and rounded."""
+    direct = DIRECT.get(forward)
+
     def single(*arguments: Any) -> Any:
+        if direct is not None and (found := direct(*arguments)) is not None:
+            return found.astype(dtype)
         return rounded(forward(*map(widened, arguments)), dtype)
 
     single.of = forward  # type: ignore[attr-defined]

@@ -1,7 +1,8 @@
 """OpenBLAS, which multiplies NumPy's matrices on threads of its own.
 
-Where many small products are part of work that is spread over our threads, `on_one_thread` keeps OpenBLAS from
-spreading each of them again. It speaks to the library that comes with NumPy's wheels; elsewhere it does nothing.
+Where many small products are part of work that is spread over our threads, or of one decomposition, `on_one_thread`
+keeps OpenBLAS from spreading each of them. It speaks to the libraries that come with the wheels of NumPy and SciPy,
+which has one of its own; elsewhere it does nothing.
 """
 from __future__ import annotations
 
@@ -17,34 +18,40 @@ from .numpy import np
 
 
 @cache
-def _library() -> Any:
-    """The OpenBLAS that NumPy uses; None where there is another BLAS, or none that has the functions needed here."""
-    for path in (Path(np.__file__).parent.parent / "numpy.libs").glob("libscipy_openblas64_*.so"):
+def _library(owner: str = "numpy") -> Any:
+    """How the OpenBLAS of NumPy or SciPy tells and sets its number of threads.
+
+    None where there is another BLAS, or one that lacks these functions.
+    """
+    for path in (Path(np.__file__).parent.parent / f"{owner}.libs").glob("libscipy_openblas*.so"):
         with suppress(OSError):
             found = ctypes.CDLL(str(path))
-            if all(hasattr(found, name) for name in ("scipy_openblas_get_num_threads64_",
-                                                     "scipy_openblas_set_num_threads64_")):
-                return found
+            for end in ("64_", ""):
+                get = getattr(found, f"scipy_openblas_get_num_threads{end}", None)
+                put = getattr(found, f"scipy_openblas_set_num_threads{end}", None)
+                if get is not None and put is not None:
+                    return get, put
     return None
 
 
-_turn = new_lock()  # whose owner has changed OpenBLAS's number of threads
+# Whose owner has changed an OpenBLAS's number of threads.
+_turns = {"numpy": new_lock(), "scipy": new_lock()}
 
 
-def on_one_thread(work: Callable[[bool], Any]) -> Any:
+def on_one_thread(work: Callable[[bool], Any], owner: str = "numpy") -> Any:
     """Call `work(free)` while OpenBLAS uses one thread; `free` says whether its work may be spread over ours instead.
 
     The number is one for the whole process. Who comes while another thread has changed it leaves it alone. An interrupt
     at any place finds it as it was, or a `finally` that sets it back: what must not be interrupted is one call of a C
     function each.
     """
-    library = _library()
+    library = _library(owner)
     if library is None:
         return work(False)
-    get, put = library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_
-    mine, before = False, 0
+    get, put = library
+    turn, mine, before = _turns[owner], False, 0
     try:
-        mine = _turn.acquire(blocking=False)
+        mine = turn.acquire(blocking=False)
         if mine:
             before = get()
             put(1)
@@ -55,6 +62,6 @@ def on_one_thread(work: Callable[[bool], Any]) -> Any:
                 put(before)
         finally:
             try:  # noqa: SIM105  suppress() runs Python code before the call
-                _turn.release()
+                turn.release()
             except RuntimeError:  # another thread has it, or nobody yet
                 pass

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from . import images, places, pools, rows, scans, steps
+from . import gates, images, places, pools, rows, scans, spectra, steps, systems
 from .compiler import OFTEN, USES, Kernel, choice, compiled
 
 _INT = numpy.dtype(numpy.int64).char
@@ -50,13 +50,17 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     steps.lstm: (_N, *[_M] * 8), steps.lstm_back: (_N, *[_M] * 6),
     steps.attend: (_M, _N, _N, "boolean"), steps.attend_back: (_M, _M),
     steps.gru: (_N, _M, _M, _V, *[_M] * 5), steps.gru_back: (_N, *[_M] * 7),
+    systems.solve_each: (_C, _C, "float64[::1]"), systems.distances: (_M, _M, "float64", _M),
+    systems.cross: (_M, _M, _M), spectra.whole: (_M, _M),
+    gates.gated: (_M, _M), gates.gated_back: (_M, _M, _M),
+    gates.ways_here: (_C, _M, _M, "float64", _C), gates.ways_on: (_C, _M, _M, "int64[::1]", "float64", _C),
 }
 # Those that whole numbers have, too, and those that they alone have.
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
          places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert}
 POSITIONS = {places.checked, places.beside, places.beside_rows, places.bounds, places.count, places.nonzero}
 WORTH = 1 << 12  # elements from which a kernel is worth its call
-FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
+FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller logaddexp"
 
 
 def find(function: Callable[..., Any], dtype: Any) -> Callable[..., Any] | None:

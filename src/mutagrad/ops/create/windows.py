@@ -11,6 +11,8 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silenced
+from ...arrays.parallel import compute
+from ...arrays.sums import MANY
 from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, may_need_much
 from ...base.layout import check_layout, layout as Layout, strided
@@ -55,13 +57,19 @@ def _positive(name: str, what: str, value: float) -> float:
     return value
 
 
+def _cos(t: Array) -> Any:
+    return compute(np.cos, (t,)) if t.size >= MANY else np.cos(t)
+
+
 def _cosines(M: int, coefficients: Iterable[float], sym: bool) -> Any:
     """a0 - a1 cos(t) + a2 cos(2t) - ..., for t once round."""
     if M == 1:
         return np.ones(1)
-    t = 2 * pi / _steps(M, sym) * np.arange(M)
+    steps = _steps(M, sym)
+    t = 2 * pi / steps * np.arange(steps // 2 + 1)
     first, *others = map(number, coefficients)
-    return sum(((-1) ** i * a * np.cos(i * t) for i, a in enumerate(others, 1)), np.full(M, float(first)))
+    found = sum(((-1) ** i * a * _cos(i * t) for i, a in enumerate(others, 1)), np.full(t.size, float(first)))
+    return np.concatenate([found, found[steps - t.size::-1]])[:M]  # the way back is the way there
 
 
 def _triangle(M: int, sym: bool) -> Any:

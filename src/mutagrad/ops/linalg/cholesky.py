@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...arrays import np
+from ...arrays import lapack, np
 from ...arrays.kinds import computed, perhaps, require_plain
 from ...base import return_types
 from ...base.errors import ShapeError, may_need_much
@@ -36,7 +36,7 @@ METHODS = "cholesky cholesky_inverse cholesky_solve"
 def _cholesky(a: Array, upper: bool, strict: bool) -> Any:
     a = a.conj().swapaxes(-2, -1) if upper else a
     try:
-        found = np.linalg.cholesky(a)
+        found = lapack.cholesky(a)
     except np.linalg.LinAlgError:
         require_plain("a matrix has no Cholesky factor, and others may have one", a)
         info = RAW.bad_minors(a)
@@ -44,7 +44,7 @@ def _cholesky(a: Array, upper: bool, strict: bool) -> Any:
             first_failure("cholesky", a.shape, info, "is not positive-definite: its leading minor of order {0} is not",
                           "A @ A.mT + eps * eye(n)")
         good = np.reshape(info == 0, (*a.shape[:-2], 1, 1))
-        found = np.linalg.cholesky(np.where(good, a, np.eye(a.shape[-1], dtype=a.dtype)))
+        found = lapack.cholesky(np.where(good, a, np.eye(a.shape[-1], dtype=a.dtype)))
         found = np.where(good, found, a.dtype.type(np.nan))
     return found.conj().swapaxes(-2, -1) if upper else found
 

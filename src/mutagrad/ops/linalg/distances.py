@@ -5,6 +5,9 @@ from types import NoneType
 from typing import Any
 
 from ...arrays import np
+from ...arrays.compiled import systems
+from ...arrays.compiled.library import rows_of
+from ...arrays.parallel import in_shares
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -46,12 +49,25 @@ def _euclidean(a: Array, b: Array, fast: bool) -> Any:
     if not fast:
         apart = a[..., :, None, :] - b[..., None, :, :]
         return np.sqrt(np.add.reduce(apart * apart, -1))
-    squares = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
-    squares -= 2 * np.matmul(a, b.swapaxes(-1, -2))
+    squares = np.matmul(a, (b * -2).swapaxes(-1, -2))
+    squares += np.add.reduce(a * a, -1)[..., :, None]
+    squares += np.add.reduce(b * b, -1)[..., None, :]
     return np.sqrt(np.maximum(squares, 0, out=squares), out=squares)
 
 
+def _by_loop(a: Array, b: Array, p: float) -> Any:
+    """Distances by a compiled loop; None where there is none."""
+    if b.ndim != 2 or b.dtype is not a.dtype or not b.flags.c_contiguous or (
+            loop := rows_of(a, systems.distances)) is None:
+        return None
+    out = np.empty((len(a), len(b)), a.dtype)
+    in_shares(len(a), a.shape[1] * out.size, lambda part: loop(part.start, part.stop, a, b, p, out))
+    return out
+
+
 def _distances(a: Array, b: Array, p: float, fast: bool) -> Any:
+    if (p != 2 or not fast) and (found := _by_loop(a, b, p)) is not None:
+        return found
     if p == 2:
         return _euclidean(a, b, fast)
     apart = np.abs(a[..., :, None, :] - b[..., None, :, :])

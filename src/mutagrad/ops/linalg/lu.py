@@ -37,9 +37,23 @@ FUNCTIONS = "lu lu_solve lu_unpack"
 METHODS = "lu lu_solve"
 
 
+_FEW = 16  # matrices up to which exchanging rows one by one is faster than in all of them at once
+
+
+def _exchanged(pivots: list[int], rows: int) -> list[int]:
+    order = list(range(rows))
+    for k, chosen in enumerate(pivots):
+        order[k], order[chosen - 1] = order[chosen - 1], order[k]
+    return order
+
+
 def _row_order(pivots: Array, rows: int) -> Any:
     """The order in which LAPACK's exchanges, counted from 1, leave the rows."""
-    each = np.arange(prod(pivots.shape[:-1]))
+    count = prod(pivots.shape[:-1])
+    if type(pivots) is np.ndarray and count <= _FEW:
+        exchanged = [_exchanged(chosen, rows) for chosen in pivots.reshape(count, pivots.shape[-1]).tolist()]
+        return np.array(exchanged, np.int64).reshape(*pivots.shape[:-1], rows)
+    each = np.arange(count)
     order = np.broadcast_to(np.arange(rows), (len(each), rows)).copy()
     for k, chosen in enumerate(pivots.reshape(len(each), pivots.shape[-1]).T - 1):
         order[each, k], order[each, chosen] = order[each, chosen], order[each, k].copy()

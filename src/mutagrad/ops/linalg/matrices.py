@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from builtins import sum as total
-from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
@@ -76,27 +75,38 @@ def triu_(x: Tensor, diagonal: int = 0) -> Any:
     return copy_into(x, triu(x, diagonal))
 
 
-def _indices(name: str, find: Callable[..., tuple[Array, Array]], row: int, col: int, offset: int, dtype: dtype | None,
-             device: device | str | None, layout: layout | None, pin_memory: bool) -> Any:
+def _in_triangle(row: int, col: int, offset: int, lower: bool) -> Any:
+    """The rows and the columns of the elements of a triangle, row by row."""
+    edge = np.clip(np.arange(row) + offset + (1 if lower else 0), 0, col)
+    counts = edge if lower else col - edge
+    starts = np.cumsum(counts) - counts
+    found = np.empty((2, counts.sum()), np.int64)
+    found[0] = np.repeat(np.arange(row), counts)
+    np.subtract(np.arange(found.shape[1]), np.repeat(starts if lower else starts - edge, counts), out=found[1])
+    return found
+
+
+def _indices(name: str, row: int, col: int, offset: int, dtype: dtype | None, device: device | str | None,
+             layout: layout | None, pin_memory: bool) -> Any:
     check_layout(name, layout, pin_memory)
     if row < 0 or col < 0:
         raise BadValue(f"{name}: sizes must not be negative, got {row} and {col}", fix=f"mutagrad.{name}(3, 3)")
     to = np.dtype("int64") if dtype is None else as_dtype(dtype).array_type
-    return finish(np.stack(find(row, offset, col)).astype(to), False, device, name)
+    return finish(_in_triangle(row, col, offset, name == "tril_indices").astype(to, copy=False), False, device, name)
 
 
 @may_need_much
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | None = None,
                  layout: layout | None = None, pin_memory: bool = False) -> Any:
     """Return the rows and the columns of the elements on and below a diagonal."""
-    return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, device, layout, pin_memory)
+    return _indices("tril_indices", row, col, offset, dtype, device, layout, pin_memory)
 
 
 @may_need_much
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | None = None,
                  layout: layout | None = None, pin_memory: bool = False) -> Any:
     """Return the rows and the columns of the elements on and above a diagonal."""
-    return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, device, layout, pin_memory)
+    return _indices("triu_indices", row, col, offset, dtype, device, layout, pin_memory)
 
 
 # ------------------------------------------------------------------------------------------------------------ diagonals

@@ -6,7 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 from ...arrays import np
+from ...arrays.compiled import systems
+from ...arrays.compiled.library import rows_of
+from ...arrays.kinds import is_plain
+from ...arrays.parallel import in_shares
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import BOOL, of_array
 from ...core.indexing import copy_into
@@ -153,7 +158,17 @@ def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | Non
 
 # ------------------------------------------------------------------------------------------------------------- in space
 
-cross_values = primitive("cross", lambda a, b, dim: np.cross(a, b, axis=dim), settings=("dim",),
+def _cross(a: Array, b: Array, dim: int) -> Any:
+    if dim == a.ndim - 1 and is_plain(a, b) and a.flags.c_contiguous and b.flags.c_contiguous:
+        rows, others = a.reshape(-1, 3), b.reshape(-1, 3)
+        if (loop := rows_of(rows, systems.cross)) is not None:
+            out = np.empty(rows.shape, a.dtype)
+            in_shares(len(rows), out.size, lambda part: loop(part.start, part.stop, rows, others, out))
+            return out.reshape(a.shape)
+    return np.cross(a, b, axis=dim)
+
+
+cross_values = primitive("cross", _cross, settings=("dim",),
                          x=lambda xp, g, y, dim: xp.cross(y, g, dim), y=lambda xp, g, x, dim: xp.cross(g, x, dim))
 
 

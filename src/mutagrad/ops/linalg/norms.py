@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from ...arrays import np
+from ...arrays import lapack, np
 from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import BadData, BadValue, DTypeError, ShapeError, bad_choice
@@ -186,10 +186,10 @@ def _pinv(a: Array, atol: Array, rtol: Array, hermitian: bool) -> Any:
     if not a.size:
         return np.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     if hermitian:
-        s, v = np.linalg.eigh(a)
+        s, v = lapack.eigh(a, True)
         u = v
     else:
-        u, s, vh = np.linalg.svd(a, False)
+        u, s, vh = lapack.svd(a, False)
         v = vh.conj().swapaxes(-2, -1)
     counts = _above(np.abs(s), atol, rtol)
     inverted = np.where(counts, 1 / np.where(counts, s, 1), 0).astype(s.dtype)
@@ -253,6 +253,9 @@ def lstsq(A: TensorBase, B: TensorBase, rcond: TensorBase | float | None = None,
         raise ShapeError(f"lstsq: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit",
                          fix="B needs as many rows as A")
     a, b = batched("lstsq", A, right)
+    if driver == "gelsy" and (found := _by_gelsy(a, b, rcond)) is not None:
+        return return_types.linalg_lstsq(squeeze(found[0], -1) if vector else found[0],
+                                         as_real(narrow(reshape(found[0], -1), 0, 0, 0)), *found[1:])
     values = _spectrum(A, False)
     counted = _above(values, *_tolerances(A, None, rcond)).sum(-1, dtype=np.int64)
     solution = matmul(pinv(a, rcond if driver != "gels" else 0.0), b)
@@ -261,6 +264,28 @@ def lstsq(A: TensorBase, B: TensorBase, rcond: TensorBase | float | None = None,
     return return_types.linalg_lstsq(squeeze(solution, -1) if vector else solution, residuals,
                                      make(np.zeros(0, np.int64)) if driver == "gels" else make(np.asarray(counted)),
                                      make(values) if driver in ("gelsd", "gelss") else nothing)
+
+
+def _lstsq_rule(xp: Any, g: Any, x: Any, y: Any, inverse: Any) -> Any:
+    return _pinv_rule(xp, xp.matmul(g, adj(xp, y)), x, inverse)
+
+
+lstsq_values = with_conjugates(primitive(
+    "lstsq", lambda a, b, found, atol, rtol: found, settings=("found", "atol", "rtol"),
+    x=lambda xp, g, x, y, atol, rtol: _lstsq_rule(xp, g, x, y, xp.pinv(x, atol, rtol, False)),
+    y=lambda xp, g, x, atol, rtol: xp.matmul(adj(xp, xp.pinv(x, atol, rtol, False)), g)))
+
+
+def _by_gelsy(a: TensorBase, b: TensorBase, rcond: TensorBase | float | None) -> Any:
+    """The solution, the rank, and no singular values, by LAPACK; None where that cannot be."""
+    if isinstance(rcond, TensorBase):
+        return None
+    tolerances = _tolerances(a, None, rcond)
+    found = lapack.least_squares(a._array, b._array, float(tolerances[1]))
+    if found is None:
+        return None
+    return (lstsq_values(a, b, found[0], *tolerances), make(np.array(found[1], np.int64)),
+            make(np.zeros(0, as_real(a)._array.dtype)))
 
 
 def _residuals(a: TensorBase, b: TensorBase, solution: TensorBase, driver: str, rank: Array) -> Any:

@@ -10,6 +10,7 @@ from ...arrays import np, sums
 from ...arrays.bfloat16 import SHORT, rounded, widened
 from ...arrays.kinds import is_plain
 from ...arrays.numpy import silenced
+from ...arrays.products import contract, multiply
 from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError
 from ...base.modes import mode
 from ...base.operands import Array
@@ -42,6 +43,8 @@ def _left(xp: Any, g: Any, y: Any, shape: tuple[int, ...]) -> Any:
     if len(y.shape) == 1:
         return xp.unsqueeze(g, len(g.shape)) * y
     if len(shape) == 1:
+        if len(y.shape) == 2:
+            return xp.matmul(y, g)
         return _sum_to(xp, xp.sum(xp.unsqueeze(g, len(g.shape) - 1) * y, (len(y.shape) - 1,), False), shape)
     return _sum_to(xp, xp.matmul(g, _swap(xp, y)), shape)
 
@@ -51,12 +54,9 @@ def _right(xp: Any, g: Any, x: Any, shape: tuple[int, ...]) -> Any:
         rows = xp.unsqueeze(x, 1) * xp.unsqueeze(g, len(g.shape) - 1) if len(shape) > 1 else x * g
         return _sum_to(xp, rows, shape)
     if len(shape) == 1:
-        rows = xp.unsqueeze(g, len(g.shape)) * x
-        return xp.sum(rows, tuple(range(len(rows.shape) - 1)), False)
+        n, k = prod(g.shape), x.shape[-1]
+        return xp.matmul(xp.reshape(g, (n,)), xp.reshape(x, (n, k)))
     return _sum_to(xp, xp.matmul(_swap(xp, x), g), shape)
-
-
-_matmul = np.matmul
 
 
 def _integer_product(a: Array, b: Array) -> Any:
@@ -74,7 +74,7 @@ def product(a: Array, b: Array) -> Any:
     if a.dtype.kind in "iu" and a.dtype is b.dtype:
         return _integer_product(a, b)
     if a.shape[-1] < _LONG or a.ndim != 2 or b.ndim != 2 or 1 in (len(a), b.shape[1]) or a.size * b.shape[1] > _SMALL:
-        return _matmul(a, b)
+        return multiply(a, b)
     return _long_product(a, b)
 
 
@@ -273,8 +273,9 @@ def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...
     equation, plan = f"{','.join(terms)}->{result}", ("greedy", max(_ROOM, *(a.size for a in arrays)))
     try:
         if arrays[0].dtype.char in SHORT:
-            return rounded(np.einsum(equation, *map(widened, arrays), optimize=plan), arrays[0].dtype)
-        return np.einsum(equation, *arrays, optimize=plan)
+            return rounded(_einsum_arrays(terms, result, tuple(map(widened, arrays))), arrays[0].dtype)
+        found = contract(terms, result, arrays)
+        return np.einsum(equation, *arrays, optimize=plan) if found is None else found
     except MemoryError as error:
         raise OutOfMemory.found_by("einsum", error) from None
 
@@ -284,7 +285,9 @@ _einsum = variadic("einsum", None, _einsum_reverse, True)
 
 def _einsum_recorded(terms: tuple[str, ...], result: str, tensors: tuple[TensorBase, ...]) -> Any:
     """Every letter of a term stands in the result or in another term, so each adjoint is an einsum again."""
-    out = make(np.array(_einsum_arrays(terms, result, tuple(x._array for x in tensors)), order="C"))
+    found = _einsum_arrays(terms, result, tuple(x._array for x in tensors))
+    whole = isinstance(found, np.ndarray) and found.flags.c_contiguous and found.flags.owndata
+    out = make(found if whole else np.array(found, order="C"))
     if mode.grad and any(x._storage.writer is not None for x in tensors):
         node = new_node(_einsum, *linked(tensors))
         node.saved = (*(save(x, node, i) for i, x in enumerate(tensors)), (terms, result))

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...arrays import np
+from ...arrays import lapack, np
 from ...base import return_types
 from ...base.errors import BadValue, GradientError, ShapeError, may_need_much
 from ...base.operands import Array
@@ -29,7 +29,7 @@ def _qr_shapes(shape: tuple[int, ...], form: str) -> tuple[tuple[int, ...], tupl
 
 
 def _qr(a: Array, form: str) -> Any:
-    return pack(np.linalg.qr(a, form))
+    return pack(lapack.qr(a, form))
 
 
 def _qr_rule(xp: Any, g: Any, x: Any, out: Any, form: str) -> Any:
@@ -59,7 +59,7 @@ def _qr_rule(xp: Any, g: Any, x: Any, out: Any, form: str) -> Any:
 
 qr_values = with_conjugates(primitive("qr", _qr, settings=("form",),
                                       x=lambda xp, g, x, out, form: _qr_rule(xp, g, x, out, form)))
-r_values = primitive("r_of_qr", lambda a: np.ascontiguousarray(np.linalg.qr(a, "r")), inputs=("x",), x=None)
+r_values = primitive("r_of_qr", lambda a: np.ascontiguousarray(lapack.qr(a, "r")), inputs=("x",), x=None)
 
 
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None = None) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from ...arrays import np
+from ...arrays import lapack as matrix, np
 from ...arrays.kinds import all_values, perhaps
 from ...arrays.numpy import silenced
 from ...arrays.scipy import has_scipy, lapack, scipy
@@ -189,7 +189,7 @@ def each_matrix(function: Callable[..., Any], a: Array, *results: tuple[tuple[in
 def _eliminate(a: Array) -> tuple[Array, Array, Array]:
     """Gaussian elimination with the largest pivot of each column, on all matrices at once."""
     m, n = a.shape[-2:]
-    work = a.reshape(-1, m, n).copy()
+    work = a.reshape(prod(a.shape[:-2]), m, n).copy()
     each = np.arange(len(work))
     pivots, info = np.zeros((len(work), min(m, n)), np.int32), np.zeros(len(work), np.int32)
     for k in range(min(m, n)):
@@ -220,7 +220,7 @@ def _each(function: Callable[..., Array], name: str, strict: bool, a: Array, *ot
         return np.where(good, safe, safe.dtype.type(np.nan))
 
 
-inv_values = primitive("inv", lambda a, strict: _each(np.linalg.inv, "inv", strict, a), settings=("strict",),
+inv_values = primitive("inv", lambda a, strict: _each(matrix.inv, "inv", strict, a), settings=("strict",),
                        x=lambda xp, g, out: -xp.matmul(swap(xp, out), xp.matmul(g, swap(xp, out))))
 
 
@@ -257,7 +257,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | Non
 
 # ------------------------------------------------------------------------------------------------------------ solutions
 
-solve_values = primitive("solve", lambda a, b, strict: _each(np.linalg.solve, "solve", strict, a, b),
+solve_values = primitive("solve", lambda a, b, strict: _each(matrix.solve, "solve", strict, a, b),
                          settings=("strict",),
                          x=lambda xp, g, x, out: -xp.matmul(xp.solve(swap(xp, x), g, False), swap(xp, out)),
                          y=lambda xp, g, x: xp.solve(swap(xp, x), g, False))
@@ -401,10 +401,10 @@ def _cofactors(a: Array) -> Any:
     """
     if not a.size:
         return np.zeros_like(a)
-    det = np.linalg.det(a)
+    det = matrix.det(a)
     bound = np.linalg.norm(a, axis=-1).prod(-1) * (a.shape[-1] * np.finfo(a.dtype).eps)
     if not perhaps(~(np.abs(det) > bound)):
-        return det[..., None, None] * np.linalg.inv(a).swapaxes(-2, -1)
+        return det[..., None, None] * matrix.inv(a).swapaxes(-2, -1)
     u, s, vh, sign = _singular(a)
     return (sign * u.conj() * _product_without(s, 1)[..., None, :]) @ vh.conj()
 
@@ -441,7 +441,7 @@ def _third_derivative(g: Tensor, x: Tensor) -> Tensor:
 
 RAW.cofactors_rule, RECORDED.cofactors_rule = _cofactors_rule, _third_derivative
 cofactors = primitive("cofactors", _cofactors, x=lambda xp, g, x: xp.cofactors_rule(g, x))
-det_values = primitive("det", np.linalg.det, x=lambda xp, g, x: rows(xp, rows(xp, g)) * xp.cofactors(x))
+det_values = primitive("det", matrix.det, x=lambda xp, g, x: rows(xp, rows(xp, g)) * xp.cofactors(x))
 
 
 def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Any:
@@ -455,7 +455,7 @@ def det(input: Tensor) -> Any:
 
 
 def _slogdet(a: Array) -> Any:
-    sign, size = np.linalg.slogdet(a)
+    sign, size = matrix.slogdet(a)
     return pack([np.asarray(sign), np.asarray(size).astype(a.dtype)])
 
 
@@ -558,7 +558,7 @@ def _matrix_exp(a: Array) -> Any:
         power = power @ square_of
         even, odd = even + power * a.dtype.type(low), odd + power * a.dtype.type(high)
     odd = a @ odd
-    found = np.linalg.solve(even - odd, even + odd)
+    found = matrix.solve(even - odd, even + odd)
     return RAW.squared(found, halvings)
 
 

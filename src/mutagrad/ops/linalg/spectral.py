@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...arrays import np
-from ...arrays.kinds import anywhere
+from ...arrays import lapack, np
+from ...arrays.kinds import anywhere, is_plain
 from ...base import return_types
 from ...base.errors import BadValue, GradientError, LinAlgError
 from ...base.operands import Array
@@ -57,7 +57,7 @@ def _check_phase(xp: Any, name: str, diagonal: Any) -> None:
 # --------------------------------------------------------------------------------------------------------- eigenvectors
 
 def _eigh(a: Array, lower: bool) -> Any:
-    values, vectors = _converged("eigh", lambda: np.linalg.eigh(a, "L" if lower else "U"), a)
+    values, vectors = _converged("eigh", lambda: lapack.eigh(a, lower), a)
     return pack([values.astype(a.dtype, copy=False), vectors])
 
 
@@ -109,7 +109,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Sequence[Tensor] | None = None) -> 
 
 
 eigvalsh_values = primitive(
-    "eigvalsh", lambda a, lower: _converged("eigvalsh", lambda: np.linalg.eigvalsh(a, "L" if lower else "U"), a),
+    "eigvalsh", lambda a, lower: _converged("eigvalsh", lambda: lapack.eigvalsh(a, lower), a),
     settings=("lower",), x=lambda xp, g, x, lower: _eigvalsh_rule(xp, g, x, lower))
 
 
@@ -159,7 +159,11 @@ def eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
 
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the eigenvalues of any square matrices, as complex numbers."""
-    shape = square(A, "eigvals")._array.shape
+    array = square(A, "eigvals")._array
+    shape = array.shape
+    if A._storage.writer is None and is_plain(array):
+        values = _converged("eigvals", lambda: lapack.eigvals(array), array)
+        return write_out("eigvals", make(values.astype(_complex_type(array.dtype), copy=False)), out)
     return write_out("eigvals", clone(unpack(eig_values(A), _eigen_shapes(shape))[0]), out)
 
 
@@ -172,7 +176,7 @@ def _svd_shapes(shape: tuple[int, ...], full: bool) -> tuple[tuple[int, ...], ..
 
 
 def _svd(a: Array, full: bool) -> Any:
-    u, s, vh = _converged("svd", lambda: np.linalg.svd(a, full), a)
+    u, s, vh = _converged("svd", lambda: lapack.svd(a, full), a)
     return pack([u, s.astype(a.dtype, copy=False), vh])
 
 
@@ -207,7 +211,7 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any, full: bool) -
 
 svd_values = with_conjugates(primitive("svd", _svd, settings=("full",),
                                        x=lambda xp, g, x_shape, out, full: _svd_rule(xp, g, x_shape, out, full)))
-svdvals_values = primitive("svdvals", lambda a: _converged("svdvals", lambda: np.linalg.svd(a, compute_uv=False), a),
+svdvals_values = primitive("svdvals", lambda a: _converged("svdvals", lambda: lapack.svdvals(a), a),
                            x=lambda xp, g, x: _svdvals_rule(xp, g, x))
 
 

@@ -10,6 +10,9 @@ from math import pi
 from typing import Any
 
 from ...arrays import np
+from ...arrays.allocator import keep_memory
+from ...arrays.kinds import is_plain
+from ...arrays.parallel import LARGE, in_spans
 from ...base.errors import DTypeError, NotSupported, ShapeError
 from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
@@ -107,7 +110,16 @@ RAW.imaginary_part, RECORDED.imaginary_part = lambda a: a.imag, imag
 
 def _joined(a: Array, b: Array) -> Any:
     out = np.empty(a.shape, _WHOLES[a.dtype])
-    out.real, out.imag = a, b
+    if out.size < LARGE or not is_plain(out, a, b) or not (a.flags.c_contiguous and b.flags.c_contiguous):
+        out.real, out.imag = a, b
+        return out
+    keep_memory()
+    vector, parts = out.reshape(-1), (a.reshape(-1), b.reshape(-1))
+
+    def work(part: slice) -> None:
+        vector[part].real, vector[part].imag = (p[part] for p in parts)
+
+    in_spans(out.size, work)
     return out
 
 

@@ -1,6 +1,6 @@
 """Fourier transforms: of complex numbers, of real ones to half a spectrum, and back; and of pieces of a signal.
 
-A transform is a symmetric matrix, so its transpose, which a rule needs, is the same transform again.
+A transform is a symmetric matrix, so its adjoint, which a rule needs, is the inverse transform, but for a factor.
 """
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
+from ...arrays.allocator import keep_memory
+from ...arrays.compiled import spectra
+from ...arrays.compiled.library import find
 from ...arrays.kinds import anywhere, is_plain
+from ...arrays.parallel import get_num_threads, in_shares
 from ...arrays.scipy import scipy_fft
 from ...arrays.slices import MANY, in_slices
 from ...base.device import device as Device
@@ -84,29 +88,49 @@ def _overlap_added(a: Array, step: int) -> Any:
 RAW.real_part, RECORDED.real_part = lambda a: a.real, lambda x: cast(x, x._array.real.dtype)
 RAW.doubled = lambda a, dim, n: a * _weights(a, dim, n)
 RECORDED.doubled = lambda x, dim, n: x * make(_weights(x._array, dim, n))
+RAW.halved = lambda a, dim, n: a * (1 / _weights(a, dim, n))
+RECORDED.halved = lambda x, dim, n: x * make(1 / _weights(x._array, dim, n))
 RAW.frames, RECORDED.frames = _frames, lambda x, size, step: clone(unfold(x, -1, size, step))
 
 fft_resize = primitive("fft_resize", _resized, settings=("shape",), x=lambda xp, g, x_shape: xp.fft_resize(g, x_shape))
 
 
 def _transform(name: str, a: Array, points: list[int] | None, dims: tuple[int, ...], norm: str) -> Any:
-    """One of np.fft's; by SciPy, which transforms several rows at once, where there is enough to do."""
+    """One of np.fft's; by SciPy, on its own threads and several rows at once, where there is enough to do."""
     if a.size < MANY or not is_plain(a) or a.dtype.char not in "fdFD":
         return getattr(np.fft, name)(a, points, dims, norm)
-    library = scipy_fft() or np.fft
-    return in_slices(lambda part: getattr(library, name)(part, points, dims, norm), a, dims)
+    if (library := scipy_fft()) is None:
+        return in_slices(lambda part: getattr(np.fft, name)(part, points, dims, norm), a, dims)
+    keep_memory()
+    if name == "fftn" and dims == (a.ndim - 1,) and (found := _of_real(library, a, norm)) is not None:
+        return found
+    return getattr(library, name)(a, points, dims, norm, workers=get_num_threads())
+
+
+def _of_real(library: Any, a: Array, norm: str) -> Any:
+    """The spectrum of rows of real numbers out of its first half, by a compiled loop; None where that cannot be."""
+    if a.dtype.char not in "fd" or (loop := find(spectra.whole, a.dtype)) is None:
+        return None
+    n = a.shape[-1]
+    half = np.ascontiguousarray(library.rfft(a.reshape(-1, n), norm=norm, workers=get_num_threads())).view(a.dtype)
+    out = np.empty((len(half), 2 * n), a.dtype)
+    in_shares(len(half), out.size, lambda part: loop(part.start, part.stop, half, out))
+    return out.view(np.complex64 if a.dtype.char == "f" else np.complex128).reshape(a.shape)
 
 
 fft_complex = primitive(
     "fft_complex",
     lambda a, dims, norm, inverse, real: _transform("ifftn" if inverse else "fftn", a, None, dims, norm),
     settings=("dims", "norm", "inverse", "real"),  # `real`: whether the input is
-    x=lambda xp, g, dims, norm, inverse, real: _of_input(xp, xp.fft_complex(g, dims, norm, inverse, False), real))
+    x=lambda xp, g, dims, norm, inverse, real:
+        _of_input(xp, xp.fft_complex(g, dims, _OPPOSITE[norm], not inverse, False), real))
 
 fft_half = primitive(
     "fft_half", lambda a, dims, norm: _transform("rfftn", a, None, dims, norm), settings=("dims", "norm"),
     x=lambda xp, g, x_shape, dims, norm:
-        xp.real_part(xp.fft_complex(xp.fft_resize(g, x_shape), dims, norm, False, False)))
+        xp.fft_real(xp.halved(g, dims[-1], x_shape[dims[-1]]), x_shape[dims[-1]], dims, _OPPOSITE[norm]))
+for function in (fft_complex, fft_half):  # rules have the conjugates in them: they are inverse transforms
+    function.op.conjugate = function.op
 
 fft_real = primitive(
     "fft_real",

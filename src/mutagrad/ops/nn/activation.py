@@ -7,11 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
+from ...arrays.compiled import gates
+from ...arrays.compiled.library import rows_of
+from ...arrays.kinds import is_plain
 from ...arrays.numpy import choose, silently
+from ...arrays.parallel import in_shares
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadValue, DTypeError, ShapeError, bad_choice
 from ...base.operands import Array
-from ...core.codegen import elementwise
+from ...core.codegen import elementwise, primitive
 from ...core.dtypes import dtype as DType, of_array
 from ...core.factory import make
 from ...core.op import RAW, RECORDED, kernel
@@ -20,7 +24,7 @@ from ..math.elementwise import clamp, mul, relu as relu_values, sigmoid, tanh
 from ..random.generator import Generator, source
 from ..reduce import softmax as softmaxes
 from ..reduce.reductions import norm, sum as total, to_dtype
-from ..shape.shape import reshape, split, tensor_argument, whole_dim
+from ..shape.shape import reshape, tensor_argument, whole_dim
 
 FUNCTIONS = "_softmax_backward_data celu celu_ hardshrink prelu relu_ rrelu rrelu_ selu selu_ threshold threshold_"
 METHODS = "hardshrink prelu"
@@ -308,6 +312,40 @@ def tanhshrink(input: Tensor) -> Any:
     return tensor_argument(input, "tanhshrink") - tanh(input)
 
 
+def _halves(a: Array, dim: int) -> Any:
+    """The array in rows of which the first half belongs to the second; None where it does not lie so."""
+    if not a.flags.c_contiguous:
+        return None
+    return a.reshape(math.prod(a.shape[:dim]), -1) if a.size else None
+
+
+def _glu(a: Array, dim: int) -> Any:
+    n = a.shape[dim] // 2
+    rows = _halves(a, dim)
+    if rows is not None and (loop := rows_of(rows, gates.gated)) is not None:
+        out = np.empty((*a.shape[:dim], n, *a.shape[dim + 1:]), a.dtype)
+        found = out.reshape(len(rows), -1)
+        in_shares(len(rows), a.size, lambda part: loop(part.start, part.stop, rows, found))
+        return out
+    before = (slice(None),) * dim
+    return a[before + (slice(n),)] * RAW.sigmoid(a[before + (slice(n, None),)])
+
+
+def _glu_rule(xp: Any, g: Any, x: Any, dim: int) -> Any:
+    n = x.shape[dim] // 2
+    rows = _halves(x, dim) if xp is RAW else None
+    if rows is not None and g.dtype is x.dtype and g.flags.c_contiguous and (
+            loop := rows_of(rows, gates.gated_back)) is not None and is_plain(g):
+        out, slope = np.empty(rows.shape, x.dtype), g.reshape(len(rows), -1)
+        in_shares(len(rows), x.size, lambda part: loop(part.start, part.stop, rows, slope, out))
+        return out.reshape(x.shape)
+    first, share = xp.narrow(x, dim, 0, n), xp.sigmoid(xp.narrow(x, dim, n, n))
+    return xp.join([g * share, g * first * share * (1 - share)], dim)
+
+
+glu_values = primitive("glu", _glu, settings=("dim",), x=_glu_rule)
+
+
 def glu(input: Tensor, dim: int = -1) -> Any:
     """Return the first half of a dimension times the sigmoid of the second."""
     floating(input, "glu")
@@ -318,8 +356,7 @@ def glu(input: Tensor, dim: int = -1) -> Any:
     if size % 2:
         raise ShapeError(f"glu: dimension {dim} of shape {input._array.shape} cannot be halved",
                          why=f"{size} is odd", fix="x[:-1]")
-    first, second = split(input, size // 2, dim) if size else (input, input)
-    return first * sigmoid(second)
+    return glu_values(input, dim)
 
 
 # ----------------------------------------------------------------------------------------------------------------- gelu

@@ -8,7 +8,7 @@ from typing import Any
 from ...arrays import np, parallel as large
 from ...arrays.bfloat16 import SHORT, widened
 from ...arrays.compiled import library, rows as compiled
-from ...arrays.kinds import all_values, extremes, is_plain, pick, unknown
+from ...arrays.kinds import all_values, extremes, is_plain, perhaps, pick, unknown
 from ...arrays.numpy import silently
 from ...base.errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ...base.modes import mode
@@ -308,10 +308,12 @@ def _smoothed(x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: in
     each = constant_weight("cross_entropy", weight, a)
     each = np.ones(a.shape[1], a.dtype) if each is None else each
     kept = np.expand_dims(t != ignore_index, 1)
+    rest = smoothing / a.shape[1]
     shares = np.zeros_like(a)
-    np.put_along_axis(shares, np.expand_dims(np.where(t == ignore_index, 0, t), 1), 1 - smoothing, 1)
-    shares += smoothing / a.shape[1]
-    shares *= each.reshape(1, -1, *(1,) * (a.ndim - 2)) * kept
+    shares += rest
+    np.put_along_axis(shares, np.expand_dims(np.where(t == ignore_index, 0, t), 1), 1 - smoothing + rest, 1)
+    if weight is not None or perhaps(~kept):
+        shares *= each.reshape(1, -1, *(1,) * (a.ndim - 2)) * kept
     scale = 1.0
     if reduction == "mean" and unknown(t):
         counted = np.where(kept[:, 0], pick(widened(each), (np.where(t == ignore_index, 0, t),)), 0)

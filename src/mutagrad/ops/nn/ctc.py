@@ -6,7 +6,10 @@ from functools import partial
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, extremes, pick, unknown
+from ...arrays.compiled import gates
+from ...arrays.compiled.library import find
+from ...arrays.kinds import anywhere, extremes, is_plain, pick, unknown
+from ...arrays.parallel import in_shares
 from ...arrays.places import add_at
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
@@ -67,8 +70,23 @@ def _stacked(xp: Any, rows: list[Any]) -> Any:
     return xp.join([xp.unsqueeze(row, 0) for row in rows], 0)
 
 
+def _by_loop(function: Any, e: Array, *details: Array) -> Any:
+    """The same by a compiled loop; None where there is none."""
+    if not e.size or not is_plain(e, *details) or (loop := find(function, e.dtype)) is None:
+        return None
+    table = np.ascontiguousarray(e)
+    out = np.empty(e.shape, e.dtype)
+    in_shares(e.shape[1], _WORK * e.size, lambda part: loop(part.start, part.stop, table, *details, _NEVER, out))
+    return out
+
+
+_WORK = 16  # elementwise steps that a state takes as long as
+
+
 def _ways_here(xp: Any, e: Any, plan: _Alignment) -> Any:
     """For each step the log-probability of all ways that begin at the start and are in each state."""
+    if xp is RAW and (found := _by_loop(gates.ways_here, e, plan.start, plan.skip)) is not None:
+        return found
     rows = [e[0] + xp.as_value(plan.start)]
     for t in range(1, e.shape[0]):
         stay_or_next = xp.logaddexp(rows[-1], _moved(xp, rows[-1], plan, 1))
@@ -78,6 +96,8 @@ def _ways_here(xp: Any, e: Any, plan: _Alignment) -> Any:
 
 def _ways_on(xp: Any, e: Any, plan: _Alignment) -> Any:
     """For each step the log-probability of all ways from each state to an end, without the step itself."""
+    if xp is RAW and (found := _by_loop(gates.ways_on, e, plan.end, plan.skip, plan.last)) is not None:
+        return found
     rows: list[Any] = [xp.as_value(plan.never)]
     for t in reversed(range(e.shape[0])):
         row = rows[-1]

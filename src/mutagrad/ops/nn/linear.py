@@ -6,6 +6,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.kinds import extremes, is_spread, unknown
+from ...arrays.products import multiply
 from ...base.errors import BadValue, DTypeError, ShapeError, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -35,7 +36,7 @@ def _rows(xp: Any, x: Any) -> Any:
 
 
 def _product(a: Array, w: Array) -> Any:
-    return np.matmul(_rows(RAW, a), w.T).reshape(*a.shape[:-1], w.shape[0])
+    return multiply(_rows(RAW, a), w.T).reshape(*a.shape[:-1], w.shape[0])
 
 
 def _product_and_bias(a: Array, w: Array, b: Array) -> Any:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np, parallel as large, sums
-from ...arrays.bfloat16 import SHORT
+from ...arrays.bfloat16 import DIRECT, SHORT
+from ...arrays.compiled import reductions as compiled
 from ...arrays.kinds import is_frozen, is_spread, perhaps
 from ...arrays.running import accumulate
 from ...base import return_types
@@ -22,26 +23,8 @@ from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import abs as abs_, cast, pow_values
 from ..select.selecting import gather
 from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
-from .rows import by_rows, is_large, one_dim, row_extreme
-
-
-def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape with the reduced dimensions kept, of size one."""
-    return (1,) * len(shape) if len(dims) == len(shape) else tuple([1 if i in dims else n for i, n in enumerate(shape)])
-
-
-def count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
-    """Return how many elements are reduced into one."""
-    n = 1
-    for d in dims:
-        n *= shape[d]
-    return n
-
-
-def back(xp: Any, g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    """Return a reduced adjoint at every position that was reduced into it."""
-    return xp.spread(g, kept_shape(shape, dims), shape)
-
+from .multiplying import product, product_rule
+from .rows import back, by_rows, count, is_large, kept_shape, one_dim, row_extreme
 
 SETTINGS = ("dims", "keepdim")
 
@@ -49,8 +32,8 @@ sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), set
                      x=lambda xp, g, x_shape, dims: back(xp, g, x_shape, dims))
 mean_dims = primitive("mean", lambda a, dims, keepdim: _mean(a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
-prod_dims = primitive("prod", lambda a, dims, keepdim: _product(a, dims, keepdim), settings=SETTINGS,
-                      x=lambda xp, g, x, dims: back(xp, g, x.shape, dims) * _product_of_others(xp, x, dims))
+prod_dims = primitive("prod", product, settings=SETTINGS,
+                      x=product_rule)
 amax_dims = primitive("amax", lambda a, dims, keepdim: _reduced(np.maximum, a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
 amin_dims = primitive("amin", lambda a, dims, keepdim: _reduced(np.minimum, a, dims, keepdim), settings=SETTINGS,
@@ -73,10 +56,12 @@ _add = np.add.reduce
 
 
 def _sum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-    if (a.size < sums.MANY and (len(dims) in (0, a.ndim) or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64)
-            or a.dtype.kind not in "fc"):
-        return _add(a, dims, a.dtype, None, keepdim)
-    return sums.add(a, dims, keepdim)
+    if a.dtype.kind in "fc":
+        if a.size >= sums.MANY or not (len(dims) in (0, a.ndim) or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64):
+            return sums.add(a, dims, keepdim)
+    elif a.dtype.char == "l" and (found := compiled.reduce("sum", a, dims, keepdim)) is not None:
+        return found
+    return _add(a, dims, a.dtype, None, keepdim)
 
 
 def _wide_sum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -97,25 +82,12 @@ def _mean(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
 
 
 _MANY = 4096  # elements from which a faster way is worth looking for
-
-
-def _product(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Multiplies halves of the last dimension with each other until little is left: NumPy goes from element to element.
-
-    Many are multiplied in double: products of numbers on either side of 1 are often cut off, and that adds up.
-    """
-    dtype = a.dtype
-    wide = np.float64 if a.shape and a.shape[-1] >= _MANY else dtype
-    if dims == (a.ndim - 1,) and a.size >= _MANY and dtype.kind == "f" and not is_frozen(a):
-        while (n := a.shape[-1]) >= 16:
-            half = np.multiply(a[..., : n // 2], a[..., n // 2 : n // 2 * 2], dtype=wide)
-            if n % 2:
-                half[..., 0] *= a[..., -1]
-            a = half
-    return np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim).astype(dtype, copy=False)
+_EXTREMES = {np.maximum: "largest", np.minimum: "smallest"}
 
 
 def _reduced(ufunc: Any, a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    if a.dtype.char != "?" and (found := compiled.reduce(_EXTREMES[ufunc], a, dims, keepdim)) is not None:
+        return found
     if a.size < large.LARGE or (dim := one_dim(dims)) is None or is_frozen(a):
         return ufunc.reduce(a, dims, keepdims=keepdim)
 
@@ -124,22 +96,6 @@ def _reduced(ufunc: Any, a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
 
     out = by_rows(work, (a,), dim, len(dims), kept=True)
     return out if keepdim else out.reshape(tuple(n for i, n in enumerate(a.shape) if i not in dims))
-
-
-def _product_of_others(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
-    """For each element the product of all the others it is multiplied with: right where some are zero, too."""
-    rest = tuple(d for d in range(len(x.shape)) if d not in dims)
-    order = rest + dims
-    moved = xp.permute(x, order)
-    rows = xp.reshape(moved, (*(x.shape[d] for d in rest), count(x.shape, dims)))
-    last = len(rest)
-    n = rows.shape[last]
-    ones = xp.narrow(rows, last, 0, 1) * 0 + 1 if n else rows
-    before = xp.cumprod(xp.join([ones, xp.narrow(rows, last, 0, n - 1)], last), last) if n else rows
-    mirrored = xp.flip(rows, (last,))
-    after = xp.cumprod(xp.join([ones, xp.narrow(mirrored, last, 0, n - 1)], last), last) if n else rows
-    others = xp.reshape(before * xp.flip(after, (last,)), moved.shape)
-    return xp.permute(others, tuple(order.index(d) for d in range(len(order))))
 
 
 def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
@@ -167,10 +123,28 @@ def _per_degree(n: int, correction: float) -> float:
 
 def _variance(a: Array, dims: tuple[int, ...], keepdim: bool, correction: float) -> Any:
     n = count(a.shape, dims)
+    if (found := _spread_in_rows(a, dims, n, correction)) is not None:
+        kept = kept_shape(a.shape, dims)
+        return found.reshape(kept if keepdim else tuple(m for d, m in enumerate(a.shape) if d not in dims))
     centred = a - _mean(a, dims, True) if n else a
     left = _wide_sum(centred, dims, keepdim)  # not zero: the mean was rounded, and far from zero that shows
     squares = _wide_sum(_squared_size(centred), dims, keepdim) - _squared_size(left) / (n or 1)
     return (squares / left.dtype.type(n - correction if n > correction else 0).real).astype(a.real.dtype, copy=False)
+
+
+def _spread_in_rows(a: Array, dims: tuple[int, ...], n: int, correction: float) -> Any:
+    """The variances of what lies along the memory, by a compiled loop; None where that cannot be."""
+    if a.dtype.char not in "fd" or n < 2 or a.size < _MANY or not a.flags.c_contiguous or (
+            sorted(dims) != list(range(a.ndim - len(dims), a.ndim))):
+        return None
+    rows = a.reshape(-1, n)
+    middle = np.asarray(sums.add(rows, (1,), dtype=np.float64)).reshape(-1) / n
+    pieces = rows if len(rows) > 1 or n % 1024 else a.reshape(-1, 1024)
+    found = compiled.spread(pieces, np.repeat(middle, len(pieces) // len(rows)))
+    if found is None:
+        return None
+    squares, left = (np.add.reduce(part.reshape(len(rows), -1), 1) for part in found)
+    return ((squares - left * left / n) / (n - correction if n > correction else 0.0)).astype(a.dtype)
 
 
 def _squared_size(a: Array) -> Array:
@@ -255,8 +229,12 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype 
     tensor([3., 3.])
     """
     dim, keepdim = numpy_names("sum", dim, keepdim, axis, keepdims)
-    input = summable(input, dtype, "sum")
-    result = sum_dims(input, whole_dims(dim, input._array.ndim, "sum"), keepdim)
+    array = tensor_argument(input, "sum")._array
+    dims = whole_dims(dim, array.ndim, "sum")
+    if dtype is None and array.dtype.char in "?bBhi" and (
+            found := compiled.reduce("sum", array, dims, keepdim)) is not None:
+        return write_out("sum", make(found), out)
+    result = sum_dims(summable(input, dtype, "sum"), dims, keepdim)
     return result if out is None else write_out("sum", result, out)
 
 
@@ -397,6 +375,9 @@ def _position(name: str, x: Tensor, dim: int | None, keepdim: bool) -> Any:
     if not array.ndim:
         return np.zeros((), np.int64)
     not_empty(x, (dim,), name)
+    extreme = "largest" if find is np.argmax else "smallest"
+    if dim < array.ndim - 1 and (found := compiled.place(extreme, array, dim)) is not None:
+        return found.reshape(kept_shape(array.shape, (dim,))) if keepdim else found
     return np.asarray(find(array, dim, keepdims=keepdim))
 
 
@@ -487,7 +468,8 @@ def count_nonzero(input: Tensor, dim: Dims = None, *, axis: Dims = None) -> Any:
     """Return how many elements are not zero."""
     array = tensor_argument(input, "count_nonzero")._array
     dims = whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero")
-    return make(np.asarray(np.count_nonzero(array, axis=dims)))
+    found = compiled.reduce("nonzero", array, dims)
+    return make(np.asarray(np.count_nonzero(array, axis=dims) if found is None else found))
 
 
 def _running(operation: Callable[..., Tensor], name: str, x: Tensor, dim: int | None, dtype: dtype | None,
@@ -510,11 +492,30 @@ def cumprod(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None
 
 
 def _norm2(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    if a.dtype.char in "fd" and (found := compiled.reduce("squares", a, dims, keepdim)) is not None:
+        return np.sqrt(found).astype(a.dtype, copy=False)
     return np.sqrt(_wide_sum(_squared_size(a), dims, keepdim)).astype(a.real.dtype, copy=False)
 
 
 norm2_dims = primitive("norm2", _norm2, settings=SETTINGS,
                        x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
+
+
+def _read_as_short(function: Any, name: str, then: Callable[..., Any] = lambda found, a, dims: found) -> None:
+    """Have a reduction read short floats as they are, instead of in copies of a wider type."""
+    def direct(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+        found = compiled.reduce(name, a, dims, keepdim)
+        return None if found is None else then(found, a, dims)
+
+    DIRECT[function.op.forward] = direct
+
+
+_read_as_short(sum_dims, "sum")
+_read_as_short(mean_dims, "sum", lambda found, a, dims: found / count(a.shape, dims))
+_read_as_short(prod_dims, "product")
+_read_as_short(amax_dims, "largest")
+_read_as_short(amin_dims, "smallest")
+_read_as_short(norm2_dims, "squares", lambda found, a, dims: np.sqrt(found))
 
 
 norm_dims = primitive("norm", lambda a, dims, keepdim, p: _norm_of(np.abs(a), dims, keepdim, p),

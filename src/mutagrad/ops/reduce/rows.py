@@ -16,6 +16,24 @@ BLOCK = 1 << 17  # elements of which several arrays fit the cache of one core, a
 SHORT = 48  # elements up to which rows are worked on column by column: NumPy starts anew for each row
 
 
+def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape with the reduced dimensions kept, of size one."""
+    return tuple(1 if i in dims else n for i, n in enumerate(shape))
+
+
+def count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
+    """Return how many elements are reduced into one."""
+    n = 1
+    for d in dims:
+        n *= shape[d]
+    return n
+
+
+def back(xp: Any, g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """Return a reduced adjoint at every position that was reduced into it."""
+    return xp.spread(g, kept_shape(shape, dims), shape)
+
+
 def is_large(xp: Any, x: Any) -> bool:
     """Return whether a rule meets an array that is worth working on row by row."""
     return is_real(xp, x) and x.size >= large.LARGE

@@ -14,8 +14,8 @@ from ...core.op import RECORDED, kernel
 from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
-from .reductions import SETTINGS, back, floating, kept_shape, numpy_names
-from .rows import COMPILED, by_rows, is_real, one_dim, row_extreme, row_sum
+from .reductions import SETTINGS, floating, numpy_names
+from .rows import COMPILED, back, by_rows, is_real, kept_shape, one_dim, row_extreme, row_sum
 
 logsumexp_dims = primitive("logsumexp", lambda a, dims, keepdim: _log_sum_exp(a, dims, keepdim), settings=SETTINGS,
                            x=lambda xp, g, x, out, dims: _log_sum_exp_rule(xp, g, x, out, dims))

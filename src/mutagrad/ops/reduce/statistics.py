@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np
+from ...arrays.compiled import reductions as compiled
 from ...arrays.kinds import anywhere, extremes, is_plain
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
@@ -34,7 +35,6 @@ from ..shape.shape import (
     whole_dims,
 )
 from .reductions import (
-    back,
     floating,
     in_single,
     mean,
@@ -47,6 +47,7 @@ from .reductions import (
     summable,
     to_extremes,
 )
+from .rows import back
 
 FUNCTIONS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef"
 METHODS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef sum_to_size"
@@ -54,6 +55,8 @@ METHODS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue co
 # -------------------------------------------------------------------------------------------------- without what is nan
 
 def _nansum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    if a.dtype.char in "fd" and (found := compiled.reduce("not nan", a, dims, keepdim)) is not None:
+        return found.astype(a.dtype, copy=False)
     return RAW.sum(np.where(np.isnan(a), a.dtype.type(0), a), dims, keepdim)
 
 
@@ -90,7 +93,9 @@ def nanmean(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype
 @may_need_much
 @in_single
 def _nanmean(x: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Any:
-    count = np.add.reduce(~np.isnan(x._array), dims, np.int64, keepdims=keepdim)
+    count = compiled.reduce("numbers", x._array, dims, keepdim)
+    if count is None:
+        count = np.add.reduce(~np.isnan(x._array), dims, np.int64, keepdims=keepdim)
     return nansum(x, dims, keepdim) / make(np.asarray(count))
 
 

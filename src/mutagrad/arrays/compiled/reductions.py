@@ -1,0 +1,208 @@
+"""Sums, products and extremes of many elements, by compiled loops: along the memory, or down its columns.
+
+A reduction takes something of each element (itself, its square, ...) and adds, multiplies, or compares that. Sums of
+floats are kept in double but for short runs, products of floats in double, and integers in 64 bits. The largest and the
+smallest are nan where there is one. Floats of two bytes are read as float32.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from importlib import import_module
+from math import prod
+from typing import Any
+
+import numpy
+
+from ..threads import get_num_threads, in_spans
+from . import folds
+from .casts import NAMES as SHORT, bits
+from .compiler import Kernel, choice, compiled
+
+WORTH = 1 << 12  # elements from which a kernel is worth its call
+SHARED = 1 << 20  # and from which it is worth several threads
+PIECE = 1 << 12  # elements of a vector that are reduced as one row
+NARROW, WIDE = 16, 512  # columns that are worth going down side by side, and how many at most
+
+STORED = {"f": "float32", "d": "float64", "e": "uint16", "E": "uint16", "l": "int64", "q": "int64", "i": "int32",
+          "h": "int16", "b": "int8", "B": "uint8", "?": "boolean"}
+READ = {"e": "of_half({})", "E": "of_bfloat16({})", "?": "np.int64({})"}
+ADD, MULTIPLY, LARGER, SMALLER = "a + b", "a * b", "max(a, b)", "min(a, b)"
+# What is taken of an element v, and what is done with two of these.
+REDUCTIONS = {"sum": ("v", ADD), "squares": ("v * v", ADD), "sizes": ("abs(v)", ADD),
+              "not nan": ("v if v == v else F(0)", ADD), "product": ("W(v)", MULTIPLY), "nonzero": ("P(v != 0)", ADD),
+              "numbers": ("P(v == v)", ADD),
+              "largest": ("key(v)", LARGER), "smallest": ("key(v)", SMALLER)}
+COUNTS = ("nonzero", "numbers")
+FOLLOWED_BY = {ADD: numpy.add, MULTIPLY: numpy.multiply, LARGER: numpy.maximum, SMALLER: numpy.minimum}
+
+_HEAD = """
+F, P, W, EMPTY = np.{own}, np.{short}, np.{wide}, {empty}
+
+
+@njit(error_model='numpy', forceinline=True)
+def key(x):
+    {key}
+
+
+@njit(error_model='numpy', fastmath={{'contract'}}, forceinline=True)
+def take(x):
+    v = {read}
+    return {take}
+
+
+@njit(error_model='numpy', fastmath={{'contract', 'reassoc'}}, forceinline=True)
+def join(a, b):
+    return {join}
+
+
+@njit(error_model='numpy', forceinline=True)
+def result(x):
+    return {result}
+
+"""
+# The order of floats is that of their bits as integers, if those below zero are turned round; nan is put at the end.
+_KEY = """bits = {of}(x)
+    order = {I}(bits ^ ((bits >> {I}({last})) & {I}({ones})))
+    return order if x == x else {I}(EMPTY ^ -1)"""
+_VALUE = "{to}({I}(x ^ ((x >> {I}({last})) & {I}({ones}))))"
+
+
+def _head(name: str, char: str) -> tuple[str, str]:
+    """What the names in folds.py mean, and the type of results."""
+    take, join = REDUCTIONS[name]
+    double, of_floats = char == "d", char in "fdeE"
+    own = "float64" if double else "float32" if of_floats else "int64" if char == "?" else STORED[char]
+    wide = "float64" if of_floats and name not in COUNTS else "int64"
+    short = own if of_floats and name not in ("product", *COUNTS) else wide
+    key, result, empty = "return x", "x", "1" if join is MULTIPLY else "0"
+    if join in (LARGER, SMALLER):
+        short = wide = ("int64" if double else "int32") if of_floats else own
+        least, most = int(numpy.iinfo(short).min), int(numpy.iinfo(short).max)
+        empty = str(least if join is LARGER else most)
+        if of_floats:
+            names = {"I": f"np.{short}", "last": 63 if double else 31, "ones": most,
+                     "of": "l_of_d" if double else "i_of_f", "to": "d_of_l" if double else "f_of_i"}
+            key, result = _KEY.format(**names), _VALUE.format(**names)
+    text = _HEAD.format(own=own, short=short, wide=wide, empty=empty, key=key, take=take, join=join, result=result,
+                        read=READ.get(char, "{}").format("x"))
+    return text, own if join in (LARGER, SMALLER) else wide
+
+
+@cache
+def _kernel(name: str, char: str, loop: Callable[..., Any]) -> tuple[Kernel, Any]:
+    """A loop for a reduction of elements of a type; and the type of its results."""
+    head, found = _head(name, char)
+    outs = {folds.rows: f"{found}[::1]", folds.columns: f"intp, {found}[:, ::1]", folds.places: "intp, int64[:, ::1]",
+            folds.spread: "float64[::1], float64[::1], float64[::1]"}
+    shape = "[:, ::1]" if loop in (folds.rows, folds.spread) else "[:, :, ::1]"
+    source = head + import_module("inspect").getsource(loop).replace(f"def {loop.__name__}(", "def kernel(", 1)
+    signature = f"void(intp, intp, {STORED[char]}{shape}, {outs[loop]})"
+    kernel = Kernel(f"{STORED[char] if char not in SHORT else SHORT[char]}: {name} of {loop.__name__}",
+                    partial(compiled, source, signature, sums=True))
+    return kernel, numpy.dtype(found)
+
+
+def _usable(array: Any) -> bool:
+    return (choice.on and array.size >= WORTH and type(array) is numpy.ndarray and array.dtype.char in STORED
+            and array.dtype.isnative)
+
+
+def _shared(count: int, size: int, work: Callable[[slice], Any]) -> None:
+    if size >= SHARED and count > 1:
+        in_spans(count, work)
+    else:
+        work(slice(0, count))
+
+
+def reduce(name: str, array: Any, dims: tuple[int, ...], keepdim: bool = False) -> Any:
+    """Reduce an array along dimensions; None where NumPy has to.
+
+    Extremes have the type of the elements (of short ones float32), all else has 64 bits.
+    """
+    if not dims or not _usable(array):
+        return None
+    shape, order = array.shape, list(range(array.ndim))
+    if not array.flags.c_contiguous:
+        order.sort(key=lambda d: -abs(array.strides[d]))
+        array = array.transpose(order)
+        if not array.flags.c_contiguous:
+            return None
+    places = sorted(order.index(d) for d in dims)
+    end = places[-1] + 1
+    start = next(d for d in range(end - 1, -1, -1) if d == 0 or d - 1 not in places)
+    found = _neighbours(name, array, start, end)
+    if found is None:
+        return None
+    if places[0] < start:
+        found = FOLLOWED_BY[REDUCTIONS[name][1]].reduce(found, tuple(d for d in places if d < start))
+    rest = [d for d in order if d not in dims]
+    found = found.transpose([rest.index(d) for d in sorted(rest)])
+    return found.reshape([1 if d in dims else n for d, n in enumerate(shape)]) if keepdim else found
+
+
+def _neighbours(name: str, array: Any, start: int, end: int) -> Any:
+    """Reduce a contiguous array along the dimensions from `start` to before `end`."""
+    shape, char = array.shape, array.dtype.char
+    outer, n, inner = prod(shape[:start]), prod(shape[start:end]), prod(shape[end:])
+    values = bits(array) if char in SHORT else array
+    if inner > 1:
+        found = _down(name, char, values.reshape(outer, n, inner))
+    elif outer > 1:
+        found = _along(name, char, values.reshape(outer, n))
+    else:
+        found = _whole(name, char, values.reshape(-1))
+    return None if found is None else found.reshape(shape[:start] + shape[end:])
+
+
+def _along(name: str, char: str, rows: Any) -> Any:
+    kernel, dtype = _kernel(name, char, folds.rows)
+    if (loop := kernel.get()) is None:
+        return None
+    out = numpy.empty(len(rows), dtype)
+    _shared(len(rows), rows.size, lambda part: loop(part.start, part.stop, rows, out))
+    return out
+
+
+def _whole(name: str, char: str, vector: Any) -> Any:
+    """In pieces that are rows: what is found of these does not depend on the number of threads."""
+    head = vector.size // PIECE * PIECE
+    found = _along(name, char, vector[:head].reshape(-1, PIECE))
+    if found is not None and head < vector.size:
+        found = numpy.concatenate([found, _along(name, char, vector[head:].reshape(1, -1))])
+    return found if found is None else FOLLOWED_BY[REDUCTIONS[name][1]].reduce(found, keepdims=True)
+
+
+def _down(name: str, char: str, cube: Any, loop: Callable[..., Any] = folds.columns) -> Any:
+    outer, _, inner = cube.shape
+    if inner < NARROW:
+        return None
+    kernel, dtype = _kernel(name, char, loop)
+    if (found := kernel.get()) is None:
+        return None
+    width = min(max(-(-inner // get_num_threads()), NARROW), WIDE) if outer < get_num_threads() else min(inner, WIDE)
+    out = numpy.empty((outer, inner), dtype if loop is folds.columns else numpy.int64)
+    units = outer * -(-inner // width)
+    _shared(units, cube.size, lambda part: found(part.start, part.stop, cube, width, out))
+    return out
+
+
+def place(name: str, array: Any, dim: int) -> Any:
+    """Find where along a dimension the largest or smallest is; None where NumPy has to."""
+    if not _usable(array) or not array.flags.c_contiguous:
+        return None
+    shape = array.shape
+    values = bits(array) if array.dtype.char in SHORT else array
+    cube = values.reshape(prod(shape[:dim]), shape[dim], prod(shape[dim + 1:]))
+    found = _down(name, array.dtype.char, cube, folds.places)
+    return None if found is None else found.reshape(shape[:dim] + shape[dim + 1:])
+
+
+def spread(rows: Any, middle: Any) -> Any:
+    """Sum squares of what the elements of each row lie away from its middle, and how far; None where NumPy has to."""
+    if not _usable(rows) or not rows.flags.c_contiguous or (
+            loop := _kernel("sum", rows.dtype.char, folds.spread)[0].get()) is None:
+        return None
+    squares, left = numpy.empty(len(rows)), numpy.empty(len(rows))
+    _shared(len(rows), rows.size, lambda part: loop(part.start, part.stop, rows, middle, squares, left))
+    return squares, left

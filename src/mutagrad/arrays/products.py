@@ -1,0 +1,84 @@
+"""Products of matrices that OpenBLAS, left to itself, takes longer over than it needs to."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ..base.operands import Array
+from .allocator import keep_memory
+from .blas import on_one_thread
+from .numpy import np
+from .threads import in_spans
+
+FEW_ROWS = range(2, 33)  # rows on the left for which a product from the other side is faster
+LARGE = 1 << 18  # elements of the right factor from which that pays
+WORTH_SHARING = 1 << 23  # multiplications in a batch that are worth several threads
+SMALL = 1 << 22  # multiplications in a product that OpenBLAS does not spread over threads, or not well
+
+
+def multiply(a: Array, b: Array) -> Any:
+    """Return `a @ b`."""
+    if b.size < LARGE and a.ndim == 2 or type(a) is not np.ndarray or type(b) is not np.ndarray:
+        return np.matmul(a, b)
+    if a.ndim == 2:
+        if b.ndim == 2 and len(a) in FEW_ROWS and not b.flags.c_contiguous and b.flags.f_contiguous:
+            return np.ascontiguousarray(np.matmul(b.T, a.T).T)
+    elif a.ndim > 2 and a.shape[:-2] == b.shape[:-2] and a.dtype is b.dtype and a.dtype.char in "fd":
+        each = a.shape[-2] * a.shape[-1] * b.shape[-1]
+        if each < SMALL and prod(a.shape[:-2]) * each >= WORTH_SHARING:
+            return _shared(a, b)
+    return np.matmul(a, b)
+
+
+def _shared(a: Array, b: Array) -> Any:
+    """Products in a batch, on our threads instead of OpenBLAS's."""
+    batch, (m, _), n = a.shape[:-2], a.shape[-2:], b.shape[-1]
+    out = np.empty((*batch, m, n), a.dtype)
+    left, right, found = (v.reshape(-1, *v.shape[-2:]) for v in (a, b, out))
+
+    def work(part: slice) -> None:
+        np.matmul(left[part], right[part], found[part])
+
+    on_one_thread(lambda free: in_spans(len(found), work) if free else work(slice(0, len(found))))
+    return out
+
+
+def contract(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> Any:
+    """Return the einsum of two arrays as one product; None where it is none. All letters are in the result or twice."""
+    if len(arrays) != 2 or any(type(a) is not np.ndarray for a in arrays):
+        return None
+    keep_memory()
+    left, right = terms
+    batch = [c for c in left if c in right and c in result]
+    summed = [c for c in left if c in right and c not in result]
+    rows, columns = ([c for c in own if c not in other] for own, other in ((left, right), (right, left)))
+    sizes = {c: n for term, a in zip(terms, arrays) for c, n in zip(term, a.shape)}
+    if not summed:
+        return _side_by_side(terms, result, arrays)
+    if not rows or not columns:
+        return None
+    a = _in_order(arrays[0], left, (batch, rows, summed), sizes)
+    if right[-1] in summed:
+        b = _in_order(arrays[1], right, (batch, columns, summed), sizes).swapaxes(-2, -1)
+    else:
+        b = _in_order(arrays[1], right, (batch, summed, columns), sizes)
+    order, found = [*batch, *rows, *columns], multiply(a, b)
+    if len(order) != found.ndim:
+        found = found.reshape([sizes[c] for c in order])
+    return found if order == list(result) else found.transpose([order.index(c) for c in result])
+
+
+def _in_order(a: Array, term: str, groups: tuple[list[str], ...], sizes: dict[str, int]) -> Any:
+    """The array with its dimensions in this order, those of the last two groups each as one."""
+    batch, rows, columns = groups
+    turned = a.transpose([term.index(c) for group in groups for c in group])
+    return turned.reshape([sizes[c] for c in batch] + [prod(sizes[c] for c in group) for group in (rows, columns)])
+
+
+def _side_by_side(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> Any:
+    """The product of all pairs of elements."""
+    spread = []
+    for term, a in zip(terms, arrays):
+        kept = [term.index(c) for c in result if c in term]
+        spread.append(a.transpose(kept)[tuple(slice(None) if c in term else None for c in result)])
+    return np.multiply(*spread)

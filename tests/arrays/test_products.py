@@ -1,0 +1,107 @@
+"""Products by ways that are faster than NumPy's: the same values, whatever the order in memory."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+from mutagrad.arrays import products
+from mutagrad.arrays.compiled import compiler
+
+
+def array(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+EQUATIONS = ["ij,jk->ik", "ij,kj->ki", "ij,jk->ki", "bij,bjk->bik", "bhqd,bhkd->bhqk", "bhqk,bhkd->bqhd", "i,j->ij", "i,j->ji",
+             "ij,ij->i", "ij,ij->", "ij,j->i", "abc,cd->abd", "abc,dcb->ad", "bi,bj->bij", "ab,cd->acbd", "abc,adc->cbd", "ij,ij->ij"]
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsum(equation: str) -> None:
+    sizes = {c: n for n, c in enumerate("abcdhijkq", 2)}
+    first, second = equation.partition("->")[0].split(",")
+    x, y = (array(*(sizes[c] for c in term), seed=i) for i, term in enumerate((first, second)))
+    a, b = (mg.tensor(v, requires_grad=True) for v in (x, y))
+    found = mg.einsum(equation, a, b)
+    np.testing.assert_allclose(found.detach().numpy(), np.einsum(equation, x, y), 1e-12, 1e-12)
+    g = array(*found.shape, seed=3)
+    found.backward(mg.tensor(g))
+    result = equation.partition("->")[2]
+    expand = np.einsum(equation, np.ones_like(x), np.ones_like(y))
+    assert expand.shape == g.shape
+    for grad, term, other, values in ((a.grad, first, second, y), (b.grad, second, first, x)):
+        np.testing.assert_allclose(grad.numpy(), np.einsum(f"{result},{other}->{term}", g, values), 1e-12, 1e-12)
+
+
+def test_an_einsum_shares_no_memory() -> None:
+    x = mg.tensor(array(3, 4))
+    found = mg.einsum("ij,ij->ij", x, mg.ones(3, 4, dtype=mg.float64))
+    found.zero_()
+    assert bool((x != 0).all())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 32, 33])
+def test_few_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "LARGE", 1)
+    x, w = array(rows, 40), array(50, 40, seed=1)
+    found = products.multiply(x, w.T)
+    assert found.flags.c_contiguous
+    np.testing.assert_allclose(found, np.matmul(x, w.T), 1e-12)
+
+
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
+def test_batches_on_several_threads(turned: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LARGE", "WORTH_SHARING"):
+        monkeypatch.setattr(products, name, 1)
+    a = array(3, 5, 7, 6).swapaxes(-2, -1) if turned[0] else array(3, 5, 6, 7)
+    b = array(3, 5, 4, 7).swapaxes(-2, -1) if turned[1] else array(3, 5, 7, 4)
+    np.testing.assert_allclose(products.multiply(a, b), np.matmul(a, b), 1e-12)
+    strided = array(3, 10, 6, 7)[:, ::2]
+    np.testing.assert_allclose(products.multiply(strided, b), np.matmul(strided, b), 1e-12)
+
+
+def test_vectors_have_the_gradients_of_matrices() -> None:
+    for first, second in (((5, 4), (4,)), ((4,), (4, 6)), ((2, 3, 5, 4), (4,)), ((4,), (3, 4, 6)), ((4,), (4,))):
+        x, y = (mg.tensor(array(*shape, seed=i), requires_grad=True) for i, shape in enumerate((first, second)))
+        assert mg.autograd.gradcheck(lambda x, y: x @ y, (x, y))
+        assert mg.autograd.gradgradcheck(lambda x, y: x @ y, (x, y))
+
+
+@pytest.fixture
+def compiled(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if not compiler.has_numba():
+        pytest.skip("needs Numba: pip install 'mutagrad[fast]'")
+    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
+    before = mg.get_kernels()
+    yield
+    mg.set_kernels(before)
+
+
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+def test_distances(dtype: mg.dtype, compiled: None) -> None:
+    x, y = mg.tensor(array(130, 37)).to(dtype), mg.tensor(array(21, 37, seed=1)).to(dtype)
+    x[3, 4], y[5], x[7] = float("nan"), x[9], y[2]
+    for p in (0.0, 0.5, 1.0, 2.0, 3.0, float("inf")):
+        found = []
+        for kernels in ("numpy", "numba"):
+            mg.set_kernels(kernels)
+            found.append(mg.cdist(x, y, p, compute_mode="donot_use_mm_for_euclid_dist").numpy())
+        np.testing.assert_allclose(found[1], found[0], 1e-4 if dtype is mg.float32 else 1e-10, 1e-6)
+
+
+def test_vectors_in_space(compiled: None) -> None:
+    x, y, g = (array(40, 50, 3, seed=i) for i in range(3))
+    found = []
+    for kernels in ("numpy", "numba"):
+        mg.set_kernels(kernels)
+        a, b = (mg.tensor(v, requires_grad=True) for v in (x, y))
+        out = mg.linalg.cross(a, b)
+        out.backward(mg.tensor(g))
+        found.append([out.detach().numpy(), a.grad.numpy(), b.grad.numpy()])
+    for one, other in zip(*found):
+        np.testing.assert_allclose(one, other, 1e-12, 1e-12)
+    np.testing.assert_allclose(mg.linalg.cross(mg.tensor(x).permute(1, 0, 2), mg.tensor(y).permute(1, 0, 2)).numpy(),
+                               np.cross(x, y).transpose(1, 0, 2), 1e-12, 1e-12)
