@@ -11,7 +11,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silenced
-from ...arrays.parallel import compute
+from ...arrays.parallel import evaluate
 from ...arrays.sums import MANY
 from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, may_need_much
@@ -58,7 +58,7 @@ def _positive(name: str, what: str, value: float) -> float:
 
 
 def _cos(t: Array) -> Any:
-    return compute(np.cos, (t,)) if t.size >= MANY else np.cos(t)
+    return evaluate(np.cos, (t,), (), t.shape, t.dtype) if t.size >= MANY else np.cos(t)
 
 
 def _cosines(M: int, coefficients: Iterable[float], sym: bool) -> Any:

@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...arrays import np, parallel as large
 from ...arrays.compiled import library, pools
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import remembered
 from ...base.operands import Array
-
-if TYPE_CHECKING:
-    from .conv import Sizes, Windows
+from .sliding import Sizes, Windows
 
 
 def loop_for(function: Callable[..., Any], a: Array) -> Callable[..., Any] | None:

@@ -22,8 +22,8 @@ from ..reduce.reductions import mean_dims
 from ..select.selecting import gather, scatter
 from ..shape.shape import reshape, squeeze, tensor_argument, unsqueeze
 from . import planes
-from .conv import EVERY, Sizes, Windows, padded_image, windows, without_border
 from .resample import Ints, mean_taps, resample, whole_numbers
+from .sliding import EVERY, Sizes, Windows, padded_image, windows, without_border
 
 FUNCTIONS = "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d"
 

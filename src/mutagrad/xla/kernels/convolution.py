@@ -9,8 +9,8 @@ import numpy
 from jax import lax
 
 from ...arrays.xla.rules import PRECISION
-from ...ops.nn.conv import Sizes
 from ...ops.nn.resample import Taps
+from ...ops.nn.sliding import Sizes
 from .lowering import lowered, transposed
 
 

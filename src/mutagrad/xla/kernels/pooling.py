@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 
-from ...ops.nn.conv import Sizes, Windows
 from ...ops.nn.pool import window_origins
+from ...ops.nn.sliding import Sizes, Windows
 from .lowering import lowered, transposed
 
 
