@@ -15,7 +15,6 @@ from ..base.operands import Array
 from .blas import on_one_thread
 from .compiled import library, systems
 from .numpy import np
-from .parallel import in_shares
 from .scipy import has_scipy, lapack
 
 PAYS = 32  # rows and columns from which a call for each matrix is faster than NumPy's for all
@@ -64,7 +63,7 @@ def _small(a: Array, b: Array | None) -> Any:
     work = a.reshape(-1, n, n).copy()
     right = np.empty((len(work), n, 0), a.dtype) if b is None else b.reshape(len(work), n, -1).copy()
     dets = np.empty(len(work))
-    in_shares(len(work), a.size, lambda part: loop(part.start, part.stop, work, right, dets))
+    loop.share(len(work), a.size, work, right, dets)
     return right, dets
 
 

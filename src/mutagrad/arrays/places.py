@@ -24,7 +24,7 @@ MANY = 1 << 14  # elements from which adding is worth SciPy, which takes a tenth
 _MOVED = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}  # as what elements of this size are moved
 
 
-def _loop(kernel: Callable[..., Any], size: int, dtype: Any, *arrays: Any) -> Callable[..., Any] | None:
+def _loop(kernel: Callable[..., Any], size: int, dtype: Any, *arrays: Any) -> Any:
     """A kernel for work of this size on contiguous arrays of NumPy's; None if it is not worth it or there is none."""
     if size < library.WORTH or not all(type(a) is raw.ndarray and a.flags.carray for a in arrays):
         return None
@@ -60,7 +60,7 @@ def checked(part: Array, size: int, least: int) -> Array | None:
         return None
     found: Array = raw.empty(part.shape, np.int64)
     vector, out, wrong = part.reshape(-1), found.reshape(-1), raw.zeros(1, bool)
-    large.in_shares(part.size, part.size, lambda share: loop(share.start, share.stop, vector, size, least, out, wrong))
+    loop.share(part.size, part.size, vector, size, least, out, wrong)
     return None if wrong[0] else found
 
 
@@ -76,8 +76,7 @@ def beside(index: Array, shape: tuple[int, ...], dim: int) -> Array | None:
         return None
     found, wrong, m = raw.empty(index.shape, np.int64), raw.zeros(1, bool), index.shape[dim]
     given, out = (v.reshape((-1, m) if inner == 1 else (-1, m, inner)) for v in (index, found))
-    large.in_shares(len(given) if inner == 1 else len(given) * m, index.size,
-                    lambda share: loop(share.start, share.stop, given, shape[dim], out, wrong))
+    loop.share(len(given) if inner == 1 else len(given) * m, index.size, given, shape[dim], out, wrong)
     return None if wrong[0] else found
 
 
@@ -111,13 +110,13 @@ def nonzero(array: Array, in_rows: bool = False) -> Any:
         return np.stack(found, 1) if in_rows else found
     vector, blocks = mask.reshape(-1).view(np.uint8), -(-mask.size // BLOCK)
     counts, sizes = raw.empty(blocks, np.int64), raw.array(mask.shape)
-    large.in_shares(blocks, mask.size, lambda part: each(part.start, part.stop, vector, BLOCK, counts))
+    each.share(blocks, mask.size, vector, BLOCK, counts)
     offsets = np.cumsum(counts)
     total = int(offsets[-1])
     out = raw.empty((total, mask.ndim) if in_rows else (mask.ndim, total), np.int64)
     offsets -= counts
-    target = out if in_rows else out.T
-    large.in_shares(blocks, mask.size, lambda part: loop(part.start, part.stop, vector, BLOCK, offsets, sizes, target))
+    steps = (mask.ndim, 1) if in_rows else (1, total)
+    loop.share(blocks, mask.size, vector, BLOCK, offsets, sizes, *steps, out.reshape(-1))
     return out if in_rows else tuple(out)
 
 
@@ -142,7 +141,7 @@ def insert(sequence: Array, values: Array, right: bool) -> Array | None:
     out: Array = raw.empty(values.shape, np.int64)
     width = values.shape[-1] if sequence.ndim > 1 else _WIDTH if values.size % _WIDTH == 0 else 1
     v, found = given.reshape(-1, width), out.reshape(-1, width)
-    large.in_shares(len(v), 4 * values.size, lambda part: loop(part.start, part.stop, rows, v, right, found))
+    loop.share(len(v), 4 * values.size, rows, v, right, found)
     return out
 
 
@@ -160,7 +159,7 @@ def take(array: Array, places: Array, dim: int = 0) -> Any:
         return out
     loop, x, y = found[0], found[1].reshape(form), found[2].reshape(form)
     count = len(y) * rows.size if len(form) == 3 else len(y)
-    large.in_shares(count, out.size, lambda share: loop(share.start, share.stop, x, rows, y))
+    loop.share(count, out.size, x, rows, y)
     return out
 
 
@@ -274,7 +273,7 @@ def _add_compiled(array: Array, index: tuple[Any, ...], values: Array) -> bool:
         return True
     x, v, at = array.reshape(form), given.reshape(form), rows.reshape(-1)
     count = x.shape[2] if len(form) == 3 and len(x) == 1 else len(x)
-    large.in_shares(count, v.size, lambda share: loop(share.start, share.stop, x, at, v))
+    loop.share(count, v.size, x, at, v)
     return True
 
 

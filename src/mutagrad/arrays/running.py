@@ -6,7 +6,6 @@ from math import prod
 from typing import Any
 
 from ..base.operands import Array
-from . import parallel as large
 from .compiled import library, scans
 from .copies import in_order
 from .kinds import is_frozen, is_plain, raw
@@ -43,7 +42,7 @@ def log_sum_exp(a: Array, dim: int) -> Any:
         rows = in_order(np.moveaxis(a, dim, -1))
         out = raw.empty(rows.shape, a.dtype)
         matrix, found = (v.reshape(-1, a.shape[dim]) for v in (rows, out))
-        large.in_shares(len(matrix), a.size, lambda part: loop(part.start, part.stop, matrix, found))
+        loop.share(len(matrix), a.size, matrix, found)
         return in_order(np.moveaxis(out, -1, dim))
     return accumulate(np.logaddexp, a, dim)
 
@@ -73,7 +72,7 @@ def _by_lag(kernel: Callable[..., Any], a: Array, dim: int, more: int) -> Array 
     n, lag = a.shape[dim], prod(a.shape[dim + 1:])
     out: Array = raw.empty((*a.shape[:dim], n + more, *a.shape[dim + 1:]), a.dtype)
     source, target = in_order(a).reshape(-1, n * lag), out.reshape(-1, (n + more) * lag)
-    large.in_shares(len(source), a.size, lambda part: loop(part.start, part.stop, source, target, lag))
+    loop.share(len(source), a.size, source, target, lag)
     return out
 
 
@@ -90,7 +89,7 @@ def _by_kernel(along: Callable[..., Any], down: Callable[..., Any], a: Array, di
     shape = (-1, a.shape[dim]) if inner == 1 else (-1, a.shape[dim], inner)
     arrays = [v.reshape(shape) for v in (in_order(a), *outs)]
     count = len(arrays[0]) * (1 if inner == 1 else -(-inner // scans.WIDE))
-    large.in_shares(count, a.size, lambda part: loop(part.start, part.stop, *arrays, *settings))
+    loop.share(count, a.size, *arrays, *settings)
     return True
 
 

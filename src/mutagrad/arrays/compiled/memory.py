@@ -37,6 +37,7 @@ def _rows(kind):
 
 row_f, row_d, row_bool, row_q = _rows(np.float32), _rows(np.float64), _rows(np.bool_), _rows(np.int64)
 row_e = row_E = _rows(np.uint16)
+row_b = _rows(np.uint8)
 
 
 # ---------------------------------------------------------------------------- words that several threads read and write

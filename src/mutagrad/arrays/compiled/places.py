@@ -137,8 +137,11 @@ def count(start, stop, mask, block, counts):
         counts[b] = total
 
 
-def nonzero(start, stop, mask, block, offsets, sizes, out):
-    """Where bytes of each block are not zero: rows of positions in all dimensions, from `offsets` on."""
+def nonzero(start, stop, mask, block, offsets, sizes, down, across, out):
+    """Where bytes of each block are not zero: positions in all dimensions, from `offsets` on.
+
+    From one of them to the next it is `down` in memory, from one dimension to the next `across`.
+    """
     last = sizes.size - 1
     n = sizes[last]
     found = np.empty(257, np.int64)
@@ -153,12 +156,12 @@ def nonzero(start, stop, mask, block, offsets, sizes, out):
                 found[many] = first + j
                 many += part[j]
             for j in range(many):
-                out[k + j, last] = found[j]
+                out[(k + j) * down + last * across] = found[j]
             for d in range(last - 1, -1, -1):
                 at = row % sizes[d]
                 row //= sizes[d]
                 for j in range(many):
-                    out[k + j, d] = at
+                    out[(k + j) * down + d * across] = at
             k += many
             i += part.size
 

@@ -7,7 +7,6 @@ from typing import Any
 from ...arrays import np
 from ...arrays.compiled import systems
 from ...arrays.compiled.library import rows_of
-from ...arrays.parallel import in_shares
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -61,7 +60,7 @@ def _by_loop(a: Array, b: Array, p: float) -> Any:
             loop := rows_of(a, systems.distances)) is None:
         return None
     out = np.empty((len(a), len(b)), a.dtype)
-    in_shares(len(a), a.shape[1] * out.size, lambda part: loop(part.start, part.stop, a, b, p, out))
+    loop.share(len(a), a.shape[1] * out.size, a, b, p, out)
     return out
 
 

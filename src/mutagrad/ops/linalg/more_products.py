@@ -9,7 +9,6 @@ from ...arrays import np
 from ...arrays.compiled import systems
 from ...arrays.compiled.library import rows_of
 from ...arrays.kinds import is_plain
-from ...arrays.parallel import in_shares
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -163,7 +162,7 @@ def _cross(a: Array, b: Array, dim: int) -> Any:
         rows, others = a.reshape(-1, 3), b.reshape(-1, 3)
         if (loop := rows_of(rows, systems.cross)) is not None:
             out = np.empty(rows.shape, a.dtype)
-            in_shares(len(rows), out.size, lambda part: loop(part.start, part.stop, rows, others, out))
+            loop.share(len(rows), out.size, rows, others, out)
             return out.reshape(a.shape)
     return np.cross(a, b, axis=dim)
 

@@ -12,7 +12,7 @@ from ...arrays.allocator import keep_memory
 from ...arrays.compiled import spectra
 from ...arrays.compiled.library import find
 from ...arrays.kinds import anywhere, is_plain
-from ...arrays.parallel import get_num_threads, in_shares
+from ...arrays.parallel import get_num_threads
 from ...arrays.scipy import scipy_fft
 from ...arrays.slices import MANY, in_slices
 from ...base.device import device as Device
@@ -114,7 +114,7 @@ def _of_real(library: Any, a: Array, norm: str) -> Any:
     n = a.shape[-1]
     half = np.ascontiguousarray(library.rfft(a.reshape(-1, n), norm=norm, workers=get_num_threads())).view(a.dtype)
     out = np.empty((len(half), 2 * n), a.dtype)
-    in_shares(len(half), out.size, lambda part: loop(part.start, part.stop, half, out))
+    loop.share(len(half), out.size, half, out)
     return out.view(np.complex64 if a.dtype.char == "f" else np.complex128).reshape(a.shape)
 
 

@@ -11,7 +11,6 @@ from ...arrays.compiled import gates
 from ...arrays.compiled.library import rows_of
 from ...arrays.kinds import is_plain
 from ...arrays.numpy import choose, silently
-from ...arrays.parallel import in_shares
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadValue, DTypeError, ShapeError, bad_choice
 from ...base.operands import Array
@@ -325,7 +324,7 @@ def _glu(a: Array, dim: int) -> Any:
     if rows is not None and (loop := rows_of(rows, gates.gated)) is not None:
         out = np.empty((*a.shape[:dim], n, *a.shape[dim + 1:]), a.dtype)
         found = out.reshape(len(rows), -1)
-        in_shares(len(rows), a.size, lambda part: loop(part.start, part.stop, rows, found))
+        loop.share(len(rows), a.size, rows, found)
         return out
     before = (slice(None),) * dim
     return a[before + (slice(n),)] * RAW.sigmoid(a[before + (slice(n, None),)])
@@ -337,7 +336,7 @@ def _glu_rule(xp: Any, g: Any, x: Any, dim: int) -> Any:
     if rows is not None and g.dtype is x.dtype and g.flags.c_contiguous and (
             loop := rows_of(rows, gates.gated_back)) is not None and is_plain(g):
         out, slope = np.empty(rows.shape, x.dtype), g.reshape(len(rows), -1)
-        in_shares(len(rows), x.size, lambda part: loop(part.start, part.stop, rows, slope, out))
+        loop.share(len(rows), x.size, rows, slope, out)
         return out.reshape(x.shape)
     first, share = xp.narrow(x, dim, 0, n), xp.sigmoid(xp.narrow(x, dim, n, n))
     return xp.join([g * share, g * first * share * (1 - share)], dim)

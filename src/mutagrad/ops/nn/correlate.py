@@ -93,7 +93,7 @@ def _flat(at: Sizes, rows: Sizes) -> int:
 
 # ------------------------------------------------------------------------------------------------------------ the loops
 
-def _loop(function: Callable[..., Any], work: int, *arrays: Array) -> Callable[..., Any] | None:
+def _loop(function: Callable[..., Any], work: int, *arrays: Array) -> Any:
     """A compiled loop for these arrays; None if there is none, or it is not worth it."""
     if not choice.on or work < _WORTH or not is_plain(*arrays):
         return None
@@ -142,12 +142,11 @@ def conv_transpose(g: Array, weight: Array, bias: Array | None, size: Sizes, str
     return _run(loop, g, matrix, bias, plan, out)
 
 
-def _run(loop: Callable[..., Any], x: Array, matrix: Array, bias: Array | None, plan: Plan, out: Array) -> Any:
+def _run(loop: Any, x: Array, matrix: Array, bias: Array | None, plan: Plan, out: Array) -> Any:
     shift = np.zeros(0, x.dtype) if bias is None else usable(bias)
     parts, image = _parts(x, matrix.size), _images(x)
     given = image, matrix, shift, parts, *plan, _images(out)
-    large.in_shares(len(x) * parts, out.size * prod(matrix.shape[2:]) // _FAST,
-                    lambda part: loop(part.start, part.stop, *given))
+    loop.share(len(x) * parts, out.size * prod(matrix.shape[2:]) // _FAST, *given)
     return out
 
 

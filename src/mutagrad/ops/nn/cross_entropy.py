@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...arrays import np, parallel as large
+from ...arrays import np
 from ...arrays.bfloat16 import SHORT, widened
 from ...arrays.compiled import library, rows as compiled
 from ...arrays.kinds import all_values, extremes, is_plain, perhaps, pick, unknown
@@ -152,7 +152,7 @@ def _class_shares(a: Array, factor: Any) -> Any:
     if (loop := library.rows_of(a, compiled.softmax_times)) is not None and is_plain(factor):
         out = np.empty(a.shape, a.dtype)
         factors = np.broadcast_to(np.asarray(factor, a.dtype).reshape(-1), (len(a),)).copy()
-        large.in_shares(len(a), a.size, lambda part: loop(part.start, part.stop, a, factors, out))
+        loop.share(len(a), a.size, a, factors, out)
         return out
     found = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()
     np.exp(found, out=found)
@@ -169,7 +169,7 @@ RAW.class_shares, RECORDED.class_shares = _class_shares, lambda x, factor: softm
 def _cross_entropy(a: Array, picks: _Picks) -> Any:
     if (loop := library.rows_of(a, compiled.log_sums)) is not None:
         found = np.empty((len(a), 2), a.dtype)
-        large.in_shares(len(a), a.size, lambda part: loop(part.start, part.stop, a, found))
+        loop.share(len(a), a.size, a, found)
         tops, sums = found.T if picks.places is None else found[picks.places[0]].T
         return picks.reduce(sums - (pick(a, picks.index) - tops))
     shifted = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()

@@ -9,7 +9,6 @@ from ...arrays import np
 from ...arrays.compiled import gates
 from ...arrays.compiled.library import find
 from ...arrays.kinds import anywhere, extremes, is_plain, pick, unknown
-from ...arrays.parallel import in_shares
 from ...arrays.places import add_at
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
@@ -76,7 +75,7 @@ def _by_loop(function: Any, e: Array, *details: Array) -> Any:
         return None
     table = np.ascontiguousarray(e)
     out = np.empty(e.shape, e.dtype)
-    in_shares(e.shape[1], _WORK * e.size, lambda part: loop(part.start, part.stop, table, *details, _NEVER, out))
+    loop.share(e.shape[1], _WORK * e.size, table, *details, _NEVER, out)
     return out
 
 

@@ -60,7 +60,7 @@ def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: 
         mean, scale = moments.reshape(2, -1)
         given = (x.reshape(shape), _vector(weight, x), _vector(bias, x), plan.shape[3], plan.centred, plan.eps,
                  mean, scale, out.reshape(shape))
-        large.in_shares(shape[0], x.size, lambda part: loop(part.start, part.stop, *given))
+        loop.share(shape[0], x.size, *given)
         return out
     source, target, final = x.reshape(rows), out.reshape(rows), out.reshape(wide)
     mean, scale = moments.reshape(2, *rows[:2], 1)
@@ -135,7 +135,7 @@ def reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments
     return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
 
 
-def _loop(function: Callable[..., Any], *arrays: Array) -> Callable[..., Any] | None:
+def _loop(function: Callable[..., Any], *arrays: Array) -> Any:
     """The compiled loop for these arrays, if they are work for one."""
     kind = arrays[0].dtype
     if not choice.on or not arrays[0].size:
@@ -171,7 +171,7 @@ def normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments
     if _are_long(plan) and (loop := _loop(compiled.normalise_channels, x, weight, bias, mean, scale)) is not None:
         given = (source, _vector(weight, x), _vector(bias, x), plan.given, plan.eps,
                  mean.reshape(-1), scale.reshape(-1), target)
-        large.in_shares(plan.shape[1], x.size, lambda part: loop(part.start, part.stop, *given))
+        loop.share(plan.shape[1], x.size, *given)
         return out
     w, b = (v.reshape(-1, 1) if v.ndim else None for v in (weight, bias))
 
@@ -202,7 +202,7 @@ def reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, momen
     if _are_long(plan) and (loop := _loop(compiled.normalise_channels_back, x, g, mean, scale, *weights)) is not None:
         inputs = (incoming, source, _vector(weight, g), plan.given, mean.reshape(-1), scale.reshape(-1), wanted[0],
                   incoming if target is None else target, along, level)
-        large.in_shares(channels, x.size, lambda part: loop(part.start, part.stop, *inputs))
+        loop.share(channels, x.size, *inputs)
         return gx, along if wanted[1] else None, level if wanted[2] else None
     slope = scale[0] if weight is None or not weight.ndim else scale[0] * weight.reshape(-1, 1)
 

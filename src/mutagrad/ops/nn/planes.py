@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from ...arrays import np, parallel as large
+from ...arrays import np
 from ...arrays.compiled import library, pools
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import remembered
@@ -16,7 +16,7 @@ from ...base.operands import Array
 from .sliding import Sizes, Windows
 
 
-def loop_for(function: Callable[..., Any], a: Array) -> Callable[..., Any] | None:
+def loop_for(function: Callable[..., Any], a: Array) -> Any:
     """A compiled loop for this array; None if there is none, or it is not worth it."""
     if not choice.on or type(a) is not np.ndarray or a.size < library.WORTH or not a.flags.carray:
         return None
@@ -45,7 +45,7 @@ def fill(function: Callable[..., Any], a: Array, shape: tuple[int, ...], *settin
         return None
     out = np.empty(shape, a.dtype)
     given = seen(a), *settings, seen(out)
-    large.in_shares(len(given[0]), out.size, lambda part: loop(part.start, part.stop, *given))
+    loop.share(len(given[0]), out.size, *given)
     return out
 
 
@@ -63,8 +63,8 @@ def _form(w: Windows) -> Any:
     return np.array([v for sizes in three for v in sizes], np.intp)
 
 
-def _run(loop: Callable[..., Any], size: int, *given: Any) -> None:
-    large.in_shares(len(given[0]), size, lambda part: loop(part.start, part.stop, *given))
+def _run(loop: Any, size: int, *given: Any) -> None:
+    loop.share(len(given[0]), size, *given)
 
 
 def largest(a: Array, w: Windows) -> tuple[Any, Any] | None:

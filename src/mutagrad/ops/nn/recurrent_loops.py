@@ -17,7 +17,7 @@ from ..shape.shape import unpack
 PER_STEP = 1 << 14  # elements of a step from which its rows are worth several threads
 
 
-def loop_for(function: Callable[..., Any], *arrays: Array) -> Callable[..., Any] | None:
+def loop_for(function: Callable[..., Any], *arrays: Array) -> Any:
     """The loop for a step, if all that it goes over are plain arrays of one type."""
     kind = arrays[0].dtype
     if not arrays[0].size or any(type(a) is not np.ndarray or a.dtype is not kind for a in arrays):

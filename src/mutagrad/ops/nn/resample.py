@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from math import floor, isfinite, prod
 from typing import Any
 
-from ...arrays import np, parallel as large
+from ...arrays import np
 from ...arrays.compiled import images
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import is_plain, remembered, take_rows
@@ -96,7 +96,7 @@ def _along(a: Array, dim: int, taps: Taps) -> Any:
         out = np.empty(shape, a.dtype)
         sides = prod(a.shape[:dim]), -1, *(() if two else (inner,))
         given = a.reshape(sides), taps.positions, weights, out.reshape(sides)
-        large.in_shares(sides[0], out.size * each, lambda part: loop(part.start, part.stop, *given))
+        loop.share(sides[0], out.size * each, *given)
         return out
     weights = weights.reshape(*weights.shape, *(1,) * (a.ndim - dim - 1))
     out = a.take(taps.positions[:, 0], dim) * weights[:, 0]
@@ -493,7 +493,7 @@ def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any
         return _by_corners(make(a), make(grid), method, border, align)._array
     out = np.empty((*a.shape[:2], *grid.shape[1:3]), a.dtype)
     given = a, _points(grid), method == "nearest", _BORDERS.index(border), align, out.reshape(*a.shape[:2], -1)
-    large.in_shares(grid.size // 2, 4 * out.size, lambda part: loop(part.start, part.stop, *given))
+    loop.share(grid.size // 2, 4 * out.size, *given)
     return out
 
 
@@ -505,7 +505,7 @@ def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, b
         return _recorded_images(make(g), make(grid), shape, method, border, align)._array
     given = (planes.usable(g).reshape(*shape[:2], -1), out, _points(grid), method == "nearest",
              _BORDERS.index(border), align, False, np.zeros((0, 0, 0), g.dtype))
-    large.in_shares(len(out), 8 * g.size, lambda part: loop(part.start, part.stop, *given))
+    loop.share(len(out), 8 * g.size, *given)
     return out
 
 
@@ -518,7 +518,7 @@ def _sample_grid(g: Array, a: Array, grid: Array, method: str, border: str, alig
     out = np.zeros(grid.shape, g.dtype)
     given = (planes.usable(g).reshape(*a.shape[:2], -1), a, _points(grid), method == "nearest",
              _BORDERS.index(border), align, True, _points(out))
-    large.in_shares(len(a), 8 * g.size, lambda part: loop(part.start, part.stop, *given))
+    loop.share(len(a), 8 * g.size, *given)
     return out
 
 
