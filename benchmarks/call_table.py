@@ -870,10 +870,18 @@ NOT_COMPARED = {"random", "F.rrelu(x)"}  # families, or calls: what they draw di
 
 # Why calls that contain a text take more than three times as long as PyTorch.
 REASONS = {
-    "half": "NumPy converts halves one by one, without the processor's instructions for it",
-    "torch.fft.": "NumPy's pocketfft on one thread, against MKL",
+    "half": "NumPy converts halves one by one; with Numba it is the processor's instructions",
+    "transposed": "results lie in C order whatever their operands do; PyTorch keeps the order of the operand",
+    "torch.fft.": "pocketfft, against MKL",
     "int_a @ int_b": "there is no BLAS for integers",
-    "torch.linalg.qr": "LAPACK in OpenBLAS, against MKL",
+    "bf16[:512, :512] @": "BLAS has no products of bfloat16: it is converted to float32 and back",
+    "erfinv": "SciPy's function, one element at a time",
+    "lgamma": "SciPy's function, one element at a time",
+    "double.sin": "the C library's function, one element at a time",
+    "x.reshape(512, 2048) backward": "the gradient is a copy of what backward() was given; PyTorch lets them share memory",
+    "embedding_bag": "rows are looked up first and added then",
+    "max_pool1d": "where the largest are is found, too; PyTorch leaves that out where no gradient is asked for",
+    "cumsum": "NumPy adds one element at a time and holds the interpreter's lock; with Numba there is a kernel",
 }
 
 # -------------------------------------------------------------------------------- lines into programs

@@ -28,6 +28,8 @@ __all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "VERY_LARGE"
 
 # Operations that do little more than move memory.
 PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}
+# Those that NumPy computes by wider vectors than a compiled loop.
+VECTORS = {np.exp, np.log, np.tanh}
 # NumPy's own that call the C library, or branch, for each element.
 SLOW = {np.logaddexp, np.log1p, np.sign, np.deg2rad, np.rad2deg}
 
@@ -95,6 +97,9 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
     keep_memory()
     if not fresh:
         arrays = tuple([a if a is out else read_first(a, out) for a in arrays])
+    if function in VECTORS and out.size >= 2 * LARGE and out.dtype.char in "fd" and out.flags.c_contiguous and all(
+            flat(a, out.shape) is not None for a in arrays):
+        return _apply_by_numpy(function, arrays, settings, out)
     loop = loops.forward(function, arrays, settings, out)
     if loop is None and choice.on:
         near = [_near(a, out) for a in arrays]

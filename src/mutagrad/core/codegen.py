@@ -204,7 +204,10 @@ def _forward_code(op: Op, given: str, typical: str, differentiable: bool, warns:
 def _size_code(op: Op, inputs: int) -> str:
     """When an operation goes the way for large arrays: for NumPy's own that is later, as they are one step."""
     size = f"elements >= {'PLENTY' if op.into and op.forward not in SLOW else 'MIDDLE'} and is_worth(elements)"
-    return size if inputs != 2 else f"{size} or a1.size != elements and a1.ndim and is_spread(a0, a1)"
+    if inputs != 2:
+        return size
+    differ = "(a1.size != elements or elements >= 512 and a0.shape != a1.shape)"  # 512 * 512 are many
+    return f"{size} or {differ} and a1.ndim and is_spread(a0, a1)"
 
 
 def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool,
@@ -425,7 +428,7 @@ def _widened(op: Op) -> Op:
 # --------------------------------------------------------------------------------------------------------- large arrays
 
 def _is_spread(a: Array, b: Array) -> bool:
-    """Whether two arrays of different sizes have a large result."""
+    """Whether two arrays of different shapes have a large result."""
     if a.size * b.size < large.LARGE:
         return False
     try:

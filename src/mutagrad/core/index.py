@@ -59,7 +59,7 @@ def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, Index | None]:
 
 def _are_places(x: TensorBase, array: Array) -> bool:
     """Whether an array, by itself an index, is of positions along the first dimension."""
-    return (type(array) is ndarray and array.dtype.char == _INT64 and array.ndim > 0
+    return (type(array) is ndarray and array.dtype.char == _INT64 and array.ndim > 0 and array.flags.c_contiguous
             and type(x._array) is ndarray and x._array.ndim > 0)
 
 

@@ -246,10 +246,30 @@ def _of_both(F, exp, log, expm1):
     return log1p, tanh, sign, power3, where, larger, smaller, logaddexp, sqrt
 
 
-(log1p_32, tanh_32, sign_32, power3_32, where_32, larger_32, smaller_32, logaddexp_32,
+(log1p_32, _, sign_32, power3_32, where_32, larger_32, smaller_32, logaddexp_32,
  sqrt_32) = _of_both(f, exp_32, log_32, expm1_32)
 (log1p_64, tanh_64, sign_64, power3_64, where_64, larger_64, smaller_64, logaddexp_64,
  sqrt_64) = _of_both(d, exp_64, log_64, expm1_64)
+
+
+@njit(**_OPTIONS)
+def tanh_32(x):
+    a = min(max(x, f(-7.9053111)), f(7.9053111))
+    z = a * a
+    p = f(-2.76076847742355e-16)
+    p = p * z + f(2.00018790482477e-13)
+    p = p * z + f(-8.60467152213735e-11)
+    p = p * z + f(5.12229709037114e-08)
+    p = p * z + f(1.48572235717979e-05)
+    p = p * z + f(6.37261928875436e-04)
+    p = p * z + f(4.89352455891786e-03)
+    q = f(1.19825839466702e-06)
+    q = q * z + f(1.18534705686654e-04)
+    q = q * z + f(2.26843463243900e-03)
+    q = q * z + f(4.89352518554385e-03)
+    found = a * p / q
+    found = found if abs(x) < f(8.2) else (f(1) if x > f(0) else f(-1))
+    return found if (x == x) & (abs(x) > f(4e-4)) else x
 
 
 @njit(**_OPTIONS)
