@@ -10,7 +10,7 @@ EXAMPLES := .venv-examples/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
 PYTEST := -m pytest -q -n 2 --dist worksteal
 
-.PHONY: anew tour test matrix smoke soak oracle coverage compiled stubs bench bench-calls bench-xla bench-gpu examples lint clean help
+.PHONY: anew tour test matrix smoke soak oracle coverage compiled stubs bench bench-calls bench-document bench-xla bench-gpu examples lint clean help
 
 help:
 	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
@@ -22,6 +22,7 @@ help:
 	@echo "make compiled  writes the list in docs/compiled.md: what a compiled step refuses"
 	@echo "make stubs   writes the .pyi files: what type checkers and editors know of the package"
 	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
+	@echo "make bench-document  writes docs/benchmarks.md: the same with compiled kernels and with NumPy alone"
 	@echo "make bench-calls  single calls of the API as ratios to PyTorch, by family"
 	@echo "make bench-xla  compiled steps against eager ones and hand-written JAX   make bench-gpu  the same on a GPU"
 	@echo "make examples  train what is in examples/training, and save the plots"
@@ -78,6 +79,14 @@ stubs: .venv/ready
 bench: .venv-oracle/ready
 	$(ORACLE)/python -m compileall -q src
 	$(ORACLE)/python benchmarks/bench.py
+
+# Writes docs/benchmarks.md and its picture, and prints the table of the README.
+bench-document: .venv-oracle/ready
+	$(ORACLE)/python -m compileall -q src
+	MUTAGRAD_KERNELS=numba $(ORACLE)/python benchmarks/bench.py --json .bench-fast.json
+	MUTAGRAD_KERNELS=numpy $(ORACLE)/python benchmarks/bench.py --json .bench-numpy.json
+	$(ORACLE)/python benchmarks/document.py .bench-fast.json .bench-numpy.json
+	@rm -f .bench-fast.json .bench-numpy.json
 
 # CALLS takes options: make bench-calls CALLS="--family sorting"
 bench-calls: .venv-oracle/ready

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from mutagrad.ops.create.create import ElementType
 from mutagrad.ops.math.elementwise import Value
 from mutagrad.ops.nn.resample import Ints
-from mutagrad.ops.shape.shape import Dims
+from mutagrad.ops.shape.arguments import Dims
 from mutagrad.sparse.matrix import SparseTensor
 from typing import Any, Literal, SupportsFloat, overload
 from math import e as e, inf as inf, nan as nan, pi as pi

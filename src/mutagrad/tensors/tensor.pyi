@@ -14,7 +14,7 @@ from mutagrad.core.storage import TensorBase
 from mutagrad.ops.create.create import ElementType
 from mutagrad.ops.math.elementwise import Value
 from mutagrad.ops.random.generator import Generator
-from mutagrad.ops.shape.shape import Dims
+from mutagrad.ops.shape.arguments import Dims
 from mutagrad.sparse.matrix import SparseTensor
 from mutagrad.tensors.typed_storage import TypedStorage, UntypedStorage
 from mutagrad.tensors.typed_tensors import _StorageClass

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from mutagrad.base import return_types
 from mutagrad.core.dtypes import dtype
-from mutagrad.ops.shape.shape import Dims
+from mutagrad.ops.shape.arguments import Dims
 from mutagrad.tensors.tensor import Tensor
 from typing import Any
 from mutagrad.base.errors import LinAlgError as LinAlgError

@@ -3,7 +3,7 @@
 
 from mutagrad.core.dtypes import dtype
 from mutagrad.ops.math.elementwise import Value
-from mutagrad.ops.shape.shape import Dims
+from mutagrad.ops.shape.arguments import Dims
 from mutagrad.tensors.tensor import Tensor
 from typing import Any, SupportsFloat
 
