@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from builtins import sum as total
+from operator import index
 from typing import Any
 
 from ...arrays import np
@@ -89,6 +90,7 @@ def _in_triangle(row: int, col: int, offset: int, lower: bool) -> Any:
 def _indices(name: str, row: int, col: int, offset: int, dtype: dtype | None, device: device | str | None,
              layout: layout | None, pin_memory: bool) -> Any:
     check_layout(name, layout, pin_memory)
+    row, col, offset = index(row), index(col), index(offset)
     if row < 0 or col < 0:
         raise BadValue(f"{name}: sizes must not be negative, got {row} and {col}", fix=f"mutagrad.{name}(3, 3)")
     to = np.dtype("int64") if dtype is None else as_dtype(dtype).array_type
