@@ -60,17 +60,17 @@ class Workers:
         """See to it that so many workers look into their boxes."""
         while self.started < count:
             try:
-                start_new_thread(self._work, (next(self.numbers),))
-            except (RuntimeError, StopIteration):  # no more can be started, or the interpreter is ending: do without
+                start_new_thread(self._work, ())
+            except RuntimeError:  # no more can be started, or the interpreter is ending: do without
                 return
             self.started += 1
         for awake, call in zip(self.words[:count, 1].tolist(), self.calls):
             if not awake:
                 call.put(None)
 
-    def _work(self, k: int) -> None:
-        serve = native(boxes.serve)
-        while True:
+    def _work(self) -> None:
+        serve, k = native(boxes.serve), next(self.numbers, None)  # on this thread no interrupt comes in between
+        while k is not None:
             self.words[k, 1] = 1
             serve(self.address + k * boxes.SIZE, SPINS)
             self.calls[k].get()
