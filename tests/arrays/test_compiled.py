@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,6 @@ from mutagrad.nn import functional as F
 
 SIZE = 300_000  # several threads share it
 needs_numba = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The choice as it was; what is compiled goes to a folder that all these tests share."""
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    before = mg.get_kernels()
-    yield
-    mg.set_kernels(before)
 
 
 def run(code: str, **settings: str) -> str:

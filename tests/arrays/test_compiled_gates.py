@@ -1,7 +1,6 @@
 """Gated rows and the connectionist loss by compiled loops: values and gradients of NumPy's."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,6 @@ from mutagrad.arrays.compiled import compiler
 from mutagrad.nn import functional as F
 
 pytestmark = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    before = mg.get_kernels()
-    yield
-    mg.set_kernels(before)
 
 
 def same_with_kernels(function: Any, x: np.ndarray, tolerance: float) -> None:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,6 @@ from mutagrad.nn import functional as F
 
 needs_numba = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The choice as it was; what is compiled goes to a folder that all these tests share."""
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    before = mg.get_kernels()
-    yield
-    mg.set_kernels(before)
 
 
 def run(kernels: str, function: Any, arrays: list[Any]) -> list[Any]:

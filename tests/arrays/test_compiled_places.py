@@ -1,7 +1,7 @@
 """Compiled kernels for running sums and for indexing: as NumPy's, whatever the values, shapes and duplicates."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,6 @@ import mutagrad as mg
 from mutagrad.arrays.compiled import compiler
 
 pytestmark = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    before = mg.get_kernels()
-    yield
-    mg.set_kernels(before)
 
 
 def as_tuple(found: Any) -> tuple[Any, ...]:

@@ -1,7 +1,6 @@
 """Reductions by compiled loops: as NumPy's, for all types and layouts, with nan, zeros and odd sizes."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,6 @@ from mutagrad.nn import functional as F
 
 needs_numba = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
 pytestmark = needs_numba
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    before = mg.get_kernels()
-    yield
-    mg.set_kernels(before)
 
 
 def both(function: Any, *arrays: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -1,7 +1,6 @@
 """Compiled kernels for arrays so small that what Python does around them counts, and for recurrent layers."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,6 @@ from mutagrad.arrays.compiled import compiler, library, rows
 from mutagrad.nn import functional as F
 
 pytestmark = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The choice as it was; what is compiled goes to a folder that all these tests share."""
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    before = mg.get_kernels()
-    yield
-    mg.set_kernels(before)
 
 
 def both(function: Any, shapes: tuple[tuple[int, ...], ...], dtype: str, spread: bool = False) -> tuple[list[Any], list[Any]]:

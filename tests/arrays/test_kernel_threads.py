@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,8 @@ SIZE = 1 << 17
 
 
 @pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    kernels, threads = mg.get_kernels(), mg.get_num_threads()
+def compiled() -> None:
     mg.set_kernels("numba")
-    yield
-    mg.set_kernels(kernels)
-    mg.set_num_threads(threads)
 
 
 def formula(a: Any, b: Any) -> Any:

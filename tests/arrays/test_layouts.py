@@ -1,7 +1,6 @@
 """Compiled loops over arrays that do not lie in memory as one vector: windows, steps, what is broadcast, other orders."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,6 @@ from mutagrad.arrays.compiled import compiler, loops
 from mutagrad.arrays.compiled.layout import rows_of
 
 pytestmark = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    before = mg.get_kernels()
-    yield
-    mg.set_kernels(before)
 
 
 def array(*shape: int, seed: int = 0) -> Any:

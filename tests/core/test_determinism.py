@@ -103,7 +103,7 @@ def several(request: Any) -> Iterator[int]:
 def busy() -> Iterator[Callable[[bool], None]]:
     """A thread that keeps the helpers at work for as long as it is told to."""
     on, over = threading.Event(), threading.Event()
-    x = mg.randn(large.VERY_LARGE + 3)
+    x = mg.randn(large.LARGE + 3)
 
     def run() -> None:
         while not over.is_set():

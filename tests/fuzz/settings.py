@@ -16,7 +16,7 @@ from mutagrad.core.factory import CODEGEN_GLOBALS
 from mutagrad.core.sweep import Sweep
 
 # Constants of `arrays/parallel.py`, and what stands for them when three elements are many.
-LOWERED = {"LARGE": 2, "VERY_LARGE": 2, "MIDDLE": 2, "PLENTY": 2, "BLOCK": 3, "PIECE": 3, "SHARED": 2}
+LOWERED = {"LARGE": 2, "MIDDLE": 2, "PLENTY": 2, "BLOCK": 3, "PIECE": 3, "SHARED": 2}
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def in_pieces(seed):
 @contextmanager
 def in_one_piece():
     """Large arrays are worked on as small ones are."""
-    with set_everywhere(dict.fromkeys(("LARGE", "VERY_LARGE", "MIDDLE", "PLENTY"), 1 << 60)):
+    with set_everywhere(dict.fromkeys(("LARGE", "MIDDLE", "PLENTY"), 1 << 60)):
         yield
 
 

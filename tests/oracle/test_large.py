@@ -95,4 +95,4 @@ def test_program(program: str) -> None:
 def test_they_are_large_enough_to_be_split() -> None:
     from mutagrad.arrays import parallel as large
 
-    assert large.VERY_LARGE <= SIDE * SIDE
+    assert large.LARGE <= SIDE * SIDE

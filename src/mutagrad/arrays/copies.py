@@ -5,7 +5,7 @@ from ..base.operands import Array
 from .allocator import keep_memory
 from .kinds import is_plain
 from .numpy import np
-from .sizes import VERY_LARGE
+from .sizes import LARGE
 from .threads import in_spans
 
 MANY = 1 << 15  # elements from which NumPy's way to transpose, a row of the result at a time, misses the cache
@@ -24,12 +24,12 @@ def copy_in_order(array: Array) -> Array:
                 columns = slice(start, min(start + STRIP, part.stop))
                 out[..., columns] = array[..., columns]
 
-        if array.size < VERY_LARGE:  # each strip is so short that threads would wait for each other
+        if array.size < LARGE:  # each strip is so short that threads would wait for each other
             strips(slice(0, array.shape[-1]))
         else:
             in_spans(array.shape[-1], strips)
         return out
-    return array.copy() if array.size < VERY_LARGE else _copy_in_spans(array)
+    return array.copy() if array.size < LARGE else _copy_in_spans(array)
 
 
 def _copy_in_spans(array: Array) -> Array:

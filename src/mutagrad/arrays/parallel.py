@@ -19,15 +19,13 @@ from .compiled.layout import rows_of
 from .copies import copy_in_order
 from .kinds import is_plain
 from .numpy import np
-from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED, VERY_LARGE
+from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "VERY_LARGE", "apply", "assign", "compute",
+__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "apply", "assign", "compute",
            "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_worth",
            "pieces", "reverse", "set_num_threads", "total"]
 
-# Operations that do little more than move memory.
-PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
 # NumPy's own that call the C library, or branch, for each element.
@@ -128,9 +126,6 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: tuple[Array, ...], set
         if direct:
             _in_rows(function, arrays, out)
         return direct
-    if direct and function in PLAIN and out.size < VERY_LARGE and out.dtype.char not in SHORT:
-        function(*arrays, out=out)
-        return True
     return _in_pieces(function, vectors, settings, out.reshape(-1))
 
 

@@ -186,7 +186,7 @@ def _each(loop: Callable[..., Any], x: Array, places: Array, values: Array, *set
 def _apart(places: Array, width: int) -> list[slice]:
     """Slices, in steps of `width`, such that no position of one is in another: one of all, where none are found."""
     whole = [slice(0, places.size)]
-    if places.size < large.VERY_LARGE or (loop := library.find(kernels.bounds, places.dtype)) is None:
+    if places.size < large.LARGE or (loop := library.find(kernels.bounds, places.dtype)) is None:
         return whole
 
     def bounds(rows: slice) -> tuple[int, int, slice]:

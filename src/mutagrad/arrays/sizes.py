@@ -1,7 +1,6 @@
 """From how many elements on an array is worth more than one thread, or more than one call."""
 
 LARGE = 1 << 18  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
-VERY_LARGE = 1 << 18  # the same for operations that do little more than move memory
 MIDDLE = 1 << 13  # elements from which one compiled loop for a function of several steps is worth looking for
 PLENTY = 1 << 17  # the same for a function that is one of NumPy's
 

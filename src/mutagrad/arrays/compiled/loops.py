@@ -100,7 +100,9 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
         plan = _plans[key]
     except KeyError:
         plan, lasting = _plan(function, traced, given, wanted, outs, where)
-        if lasting and len(_plans) < 4 * MANY:
+        if lasting:
+            if len(_plans) >= 4 * MANY:  # a program of ever new shapes
+                _plans.clear()
             _plans[key] = plan
     except TypeError:  # a setting that is no key
         return None

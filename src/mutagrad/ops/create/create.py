@@ -17,7 +17,7 @@ from ...arrays import np
 from ...arrays.allocator import allocator, keep_memory
 from ...arrays.kinds import IN_USE, is_plain, moved
 from ...arrays.numpy import constant, silenced, silent, silently
-from ...arrays.parallel import VERY_LARGE, in_spans, in_steps
+from ...arrays.parallel import LARGE, in_spans, in_steps
 from ...base.device import CPU, device as Device, names_meta, place_named
 from ...base.errors import (
     BadArgument,
@@ -329,7 +329,7 @@ def zeros(*size: int | Sequence[int], dtype: ElementType | None = None, device: 
 
 
 def _fill(array: Array, value: Any) -> None:
-    if array.size < VERY_LARGE or not is_plain(array):
+    if array.size < LARGE or not is_plain(array):
         array.fill(value)
         return
     vector = array.reshape(-1)

@@ -4,7 +4,7 @@ Each of these gives what its namesake in recurrent.py does, or None where there 
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np, parallel as large
@@ -43,6 +43,18 @@ def for_items(plan: Any, width: int, steps_of: Callable[[int, int], None]) -> No
     on_one_thread(work)
 
 
+def go_forward(plan: Any, loop: Any, h: Array, weight: Array, product: Array, arrays: Sequence[Array]) -> None:
+    """Do all steps: each is a product of the state before, and the loop over what it gives."""
+    def steps_of(first: int, end: int) -> None:
+        for rows, n in plan.steps:
+            stop = min(end, n)
+            if first < stop:
+                np.matmul(h[first:stop], weight, product[first:stop])
+                loop(first, stop, rows.start, *arrays)
+
+    for_items(plan, product.shape[1], steps_of)
+
+
 def turned(w: Array, plan: Any) -> Array:
     """A transposed matrix; laid out anew where it is multiplied with often, which halves the time of small products."""
     return copy_in_order(w.T) if len(plan.steps) > 4 else w.T
@@ -67,15 +79,7 @@ def lstm(x: Array, h: Array, c: Array, w: Array, plan: Any) -> tuple[Array, tupl
     gates, product = np.empty(x.shape, x.dtype), np.empty((h.shape[0], 4 * size), x.dtype)
     before_h, before_c = np.empty((n_rows, size), x.dtype), np.empty((n_rows, size), x.dtype)
     arrays = x, product, h, c, gates, before_h, before_c, out
-
-    def steps_of(first: int, end: int) -> None:
-        for rows, n in plan.steps:
-            stop = min(end, n)
-            if first < stop:
-                np.matmul(h[first:stop], weight, product[first:stop])
-                loop(first, stop, rows.start, *arrays)
-
-    for_items(plan, 4 * size, steps_of)
+    go_forward(plan, loop, h, weight, product, arrays)
     return flat, (gates.reshape(n_rows, 4, size), before_h, before_c)
 
 
@@ -110,15 +114,7 @@ def gru(x: Array, h: Array, w: Array, b: Array, plan: Any) -> tuple[Array, tuple
     gates, product = np.empty(x.shape, x.dtype), np.empty((h.shape[0], 3 * size), x.dtype)
     part, before = np.empty((n_rows, size), x.dtype), np.empty((n_rows, size), x.dtype)
     arrays = x, product, b, h, gates, part, before, out
-
-    def steps_of(first: int, end: int) -> None:
-        for rows, n in plan.steps:
-            stop = min(end, n)
-            if first < stop:
-                np.matmul(h[first:stop], weight, product[first:stop])
-                loop(first, stop, rows.start, *arrays)
-
-    for_items(plan, 3 * size, steps_of)
+    go_forward(plan, loop, h, weight, product, arrays)
     return flat, (gates.reshape(n_rows, 3, size), part, before)
 
 
