@@ -17,7 +17,7 @@ from mutagrad.base import sockets
 
 HOME = Path(mg.__file__).parent
 ORDER = ("base", "arrays", "core", "ops", "tensors", "autograd", "distributed", "nn", "optim", "utils", "distributions", "sparse", "func", "array_api",
-         "files", "torch_api", "xla", "")
+         "files", "torch_api", "relax", "explain", "xla", "")
 MODULES = {".".join(path.relative_to(HOME).with_suffix("").parts).removesuffix("__init__").rstrip("."): path for path in sorted(HOME.rglob("*.py"))}
 
 

@@ -1,0 +1,1 @@
+"""Smooth stand-ins for operations that have no derivative: argmax, sorting, rounding, an index that is computed."""
