@@ -159,15 +159,21 @@ class _Mode(threading.local):
     disordered = False  # some record was left that others lie on, or by another thread
 
     def __init__(self) -> None:
-        self.now = _BASE
+        self.now = _first
 
     @property
     def grad(self) -> bool:
         return self.now.recorded
 
 
-_BASE = Modes(None)
+_BASE = _first = Modes(None)
 mode = _Mode()
+
+
+def begin_threads_with(**changes: Any) -> None:
+    """Set what differs from the defaults on threads that begin from now on; nothing, if nothing is given."""
+    global _first
+    _first = Modes(_BASE, **changes) if changes else _BASE
 
 
 def tidy() -> None:

@@ -265,12 +265,27 @@ def _exchange(owner: ModuleType | type, by_raw: dict[int, Asked]) -> None:
             _exchange(value, by_raw)
 
 
+_SET_ITEM = Tensor.__setitem__
+
+
 def subclassed(kind: type[Tensor]) -> None:
     """Notice a subclass of Tensor. Its writes `x[i] = y` ask; those of others need not: a reference count tells y."""
     watch()
     if kind.__setitem__ is Tensor.__setitem__:
-        asking = _asking(Tensor.__setitem__, "__setitem__", Tensor.__setitem__)
+        asking = _asking(_SET_ITEM, "__setitem__", _SET_ITEM)
         kind.__setitem__ = asking  # type: ignore[method-assign,assignment]
+
+
+_asked_about_items = 0
+
+
+def ask_about_items(change: int) -> None:
+    """Have `x[i] = y` of plain tensors ask, too, from the first +1 to the last -1."""
+    global _asked_about_items
+    with _lock:
+        _asked_about_items += change
+        asking = _asking(_SET_ITEM, "__setitem__", _SET_ITEM) if _asked_about_items else _SET_ITEM
+        Tensor.__setitem__ = asking  # type: ignore[method-assign,assignment]
 
 
 def inherited(kind: type[Tensor], func: Asked, types: Iterable[type], args: tuple[Any, ...],
