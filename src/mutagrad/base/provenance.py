@@ -55,6 +55,11 @@ def line_number(where: Where) -> int:
     return code.co_firstlineno
 
 
+def file_and_line(where: Where) -> tuple[str, int]:
+    """Return the file, as short as it can be told from here, and the line."""
+    return _short(where[0].co_filename), line_number(where)
+
+
 def describe(where: Where) -> str:
     """Return `train.py:12: y = a * b`, the source part only where it can be read."""
     code, line = where[0], line_number(where)

@@ -1,0 +1,1 @@
+"""What PyTorch would do with a program: `mutagrad doctor script.py`."""

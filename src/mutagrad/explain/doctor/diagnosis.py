@@ -1,0 +1,306 @@
+"""Follows a program call by call, and finds where PyTorch would raise or be wrong."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+from ...autograd.function import Applied
+from ...base.modes import mode
+from ...base.provenance import Where, here
+from ...core.graph import Leaf
+from ...core.storage import TensorBase, memory_of
+from ...core.sweep import OUTPUT
+from ..torch_saves import Saved, by_slot, results_of, saved_by, tensors_of
+from ..watching import Call, Watcher
+from . import rules
+from .findings import Findings
+from .shadow import Counter, Memory, Node, Save, Shadow, Write
+
+SWEEPS = {"backward", "autograd.backward", "autograd.grad"}
+EXPORTS = {"numpy", "__array__", "from_numpy", "untyped_storage", "storage", "data_ptr"}
+
+
+class Diagnosis(Watcher):
+    """Keeps PyTorch's books beside the program, and notes where they would not let it go on."""
+
+    threads = True
+
+    def __init__(self) -> None:
+        self.findings = Findings()
+        self.unknown: dict[str, int] = {}  # functions of which it is not known what PyTorch keeps
+        self.calls = 0
+        self._shadows: dict[int, tuple[Any, Shadow]] = {}
+        self._memories: dict[int, tuple[Any, Memory]] = {}  # by their buffers
+        self._edges: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._bases: dict[int, Shadow] = {}  # by storages, which may be gone: look whether the memory is the same
+        self.leaves: dict[int, Any] = {}
+
+    # ----------------------------------------------------------------------------------------------- what is known of a tensor
+
+    def shadow(self, tensor: TensorBase) -> Shadow:
+        """Return what PyTorch would know of a tensor; of one that is met for the first time, what it looks like."""
+        entry = self._shadows.get(id(tensor))
+        found = entry[1] if entry is not None and entry[0]() is tensor else self._meet(tensor)
+        self._catch_up(found, tensor)
+        return found
+
+    def _meet(self, tensor: TensorBase) -> Shadow:
+        writer = tensor._storage.writer
+        known = None if tensor._offset is None else self._bases.get(id(tensor._storage))
+        if known is not None and known.memory is self.memory(tensor):  # unpacked, or made by what is not watched: `a, b = x` gives views of x, one of several
+            return self.remember(tensor, known.view("several", here()))
+        found = Shadow(self.memory(tensor), Counter(), writer is not None, here())
+        if writer is not None and not isinstance(writer, Leaf):
+            found.node = self._opaque(writer)
+            found.own_grad = False
+        return self.remember(tensor, found)
+
+    def remember(self, tensor: TensorBase, shadow: Shadow) -> Shadow:
+        number, shadows = id(tensor), self._shadows
+        shadows[number] = ref(tensor, lambda _: shadows.pop(number, None)), shadow
+        if shadow.base is None:
+            self._bases[id(tensor._storage)] = shadow
+        return shadow
+
+    def memory(self, tensor: TensorBase) -> Memory:
+        root, memories = memory_of(tensor), self._memories
+        number = id(root.buffer)
+        entry = memories.get(number)
+        if entry is None or entry[0]() is not root.buffer:
+            entry = memories[number] = ref(root.buffer, lambda _: memories.pop(number, None)), Memory(root.version)
+        return entry[1]
+
+    def _catch_up(self, shadow: Shadow, tensor: TensorBase) -> None:
+        """Note a write that was not seen as a call: an optimizer's, or one inside of something that is not watched."""
+        version = memory_of(tensor).version
+        if version != shadow.memory.version:
+            shadow.memory.version = version
+            shadow.counter.add(Write("an update", self._updated_at or here(), tensor._array))
+
+    def _opaque(self, writer: Any) -> Node:
+        """Return the node of something that was not seen being made, with the inputs that mutagrad knows of."""
+        pending, made = [writer], {}
+        while pending:
+            one = pending[-1]
+            missing = [w for w in one.inputs if w is not None and w not in self._edges and w not in made
+                       and not isinstance(w, Leaf)]
+            if missing:
+                pending.extend(missing)
+                continue
+            pending.pop()
+            if one not in made:
+                inputs = [self._edge_of(w, made) for w in one.inputs if w is not None]
+                made[one] = Node(getattr(one.op, "name", "leaf"), one.where, [i for i in inputs if i is not None])
+        for w, node in made.items():
+            self._edges[w] = node
+        return made[writer]
+
+    def _edge_of(self, writer: Any, made: dict[Any, Node]) -> Any:
+        if isinstance(writer, Leaf):
+            tensor = writer.tensor()
+            return None if tensor is None else self.shadow(tensor).edge()
+        return made.get(writer) or self._edges.get(writer)
+
+    # ------------------------------------------------------------------------------------------------------------- the calls
+
+    _updated_at: Where | None = None
+
+    def stepped(self, optimizer: Any, *_: Any) -> None:
+        """Look at the parameters after an optimizer's step."""
+        self._updated_at = here()
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                self.shadow(p)
+        self._updated_at = None
+
+    def before(self, call: Call) -> None:
+        self.calls += 1
+        name = short(call.name)
+        tensors = tensors_of(by_slot(call.args, call.kwargs))
+        shadows = {slot: self.shadow(t) for slot, t in tensors.items() if isinstance(t, TensorBase)}
+        recorded = mode.now.recorded and not mode.now.inference and not name.startswith("nn.init.")
+        call.notes = Facts(name, tensors, shadows, recorded)
+        if name in SWEEPS:
+            rules.before_sweep(self, call)
+            return
+        call.notes.known = self._known(call)
+        rules.before_call(self, call)
+
+    def _known(self, call: Call) -> Saved | None:
+        facts = call.notes
+        if call.name.endswith(("__get__", "__set__")):
+            return None
+        return saved_by(facts.name, call.args, call.kwargs, self._needs if facts.recorded else _nothing)
+
+    def _needs(self, tensor: Any) -> bool:
+        return isinstance(tensor, TensorBase) and self.shadow(tensor).requires_grad
+
+    def after(self, call: Call) -> None:
+        facts = call.notes
+        if call.error is not None or facts is None or facts.name in SWEEPS:
+            return
+        results = {slot: t for slot, t in results_of(call.result).items() if isinstance(t, TensorBase)}
+        self._settle_writes(call, results)
+        for slot, tensor in results.items():
+            self._enter(call, slot, tensor)
+        self._export(call)
+        self._record(call, results)
+        for tensor in (*facts.tensors.values(), *results.values()):
+            if isinstance(tensor, TensorBase):
+                self._note_writer(tensor)
+
+    def _note_writer(self, tensor: TensorBase) -> None:
+        shadow = self.shadow(tensor)
+        writer = tensor._storage.writer
+        if writer is not None and shadow.requires_grad:
+            edge = (shadow.base or shadow).edge()
+            if edge is not None:
+                self._edges[writer] = edge
+        if writer is not None and isinstance(writer, Leaf):
+            self.leaves[id(tensor)] = ref(tensor)
+
+    # ---------------------------------------------------------------------------------------------------------------- writes
+
+    def _settle_writes(self, call: Call, results: dict[str, Any]) -> None:
+        """Count the writes that the call has made."""
+        facts = call.notes
+        facts.saves = self._saves(call, facts.read_before())  # what is kept of arguments is kept before they are written
+        for slot, by in facts.written(call).items():
+            shadow, tensor = facts.shadows[slot], facts.tensors[slot]
+            write = Write(facts.name, call.where, tensor._array)
+            shadow.counter.add(write, by)
+            shadow.memory.version = memory_of(tensor).version
+            rules.uncounted(shadow, write)
+
+    def _saves(self, call: Call, slots: Iterable[str]) -> list[Save]:
+        facts = call.notes
+        return [Save(facts.shadows[s], facts.tensors[s]._array, s, call.where, facts.name, facts.shadows[s].counter.version)
+                for s in slots if s in facts.shadows]
+
+    # --------------------------------------------------------------------------------------------------------------- results
+
+    def _enter(self, call: Call, slot: str, tensor: TensorBase) -> None:
+        """Make the shadow of a result: the argument's own, a view of it, or a new one."""
+        facts = call.notes
+        if id(tensor) in {id(t) for t in facts.tensors.values()}:
+            return
+        if facts.name == "detach" or call.name == "Tensor.data.__get__":
+            source = facts.shadows["0"]
+            counter = source.counter if facts.name == "detach" else Counter()
+            self.remember(tensor, Shadow(source.memory, counter, False, call.where))
+            return
+        known = facts.known
+        source = facts.shadows.get(known.views.get(slot, "")) if known is not None else None
+        if source is None:
+            source = next((facts.shadows[s] for s, t in facts.tensors.items()
+                           if isinstance(t, TensorBase) and t._storage is tensor._storage), None)
+        if source is None:
+            leaf = isinstance(tensor._storage.writer, Leaf)
+            self.remember(tensor, Shadow(self.memory(tensor), Counter(), leaf, call.where))
+        elif known is not None and slot in known.same:
+            self.remember(tensor, source)
+        else:
+            several = known is not None and slot in known.multiple or facts.name in rules.SEVERAL
+            made = "several" if several else "" if mode.now.recorded else "no_grad"
+            self.remember(tensor, source.view(made, call.where))
+
+    def _export(self, call: Call) -> None:
+        facts = call.notes
+        if facts.name in EXPORTS:
+            found = facts.shadows.values() if facts.shadows else [self.shadow(t) for t in results_of(call.result).values()]
+            for shadow in found:
+                shadow.memory.export(call.where)
+
+    def _record(self, call: Call, results: dict[str, Any]) -> None:
+        """Make the node of the call, with what PyTorch keeps, where something that it read requires a gradient."""
+        facts = call.notes
+        needing = [s for s in facts.shadows.values() if s.requires_grad]
+        self._set_flags(call)
+        if not facts.recorded or not needing or facts.name in rules.NOT_RECORDED or not (results or facts.written(call)):
+            return
+        if facts.function is not None:
+            self._record_function(call, results)
+        edges = [edge for edge in (s.edge() for s in needing) if edge is not None]
+        node = Node(facts.name, call.where, edges, facts.saves)
+        known = facts.known
+        if known is None:
+            self.unknown[facts.name] = self.unknown.get(facts.name, 0) + 1
+        self._save_results(call, node, results)
+        for save in node.saves:
+            save.shadow.memory.saves.add(save)
+            if save.shadow.memory.exported_at is not None:
+                save.keep_copy()
+        for slot in facts.written(call):
+            facts.shadows[slot].write(node)
+        for slot, tensor in results.items():
+            shadow = self.shadow(tensor)
+            fresh = not any(shadow is s for s in facts.shadows.values()) and shadow.base is None
+            differentiable = known.differentiable.get(slot, True) if known is not None else True
+            if fresh and differentiable and tensor._storage.writer is not None:
+                shadow.node = node
+
+    def _save_results(self, call: Call, node: Node, results: dict[str, Any]) -> None:
+        facts = call.notes
+        if facts.known is None:
+            return
+        for slot in facts.known.saves:
+            tensor = results.get(slot)
+            if tensor is None and slot in facts.written(call):
+                tensor = facts.tensors[slot]
+            if tensor is not None:
+                shadow = self.shadow(tensor)
+                node.saves.append(Save(shadow, tensor._array, slot, call.where, facts.name, shadow.counter.version))
+
+    def _set_flags(self, call: Call) -> None:
+        facts = call.notes
+        if facts.name in ("requires_grad_", "requires_grad.__set__") and "0" in facts.shadows:
+            wanted = call.args[1] if len(call.args) > 1 else call.kwargs.get("requires_grad", True)
+            facts.shadows["0"].own_grad = bool(wanted)
+        elif facts.name == "detach_" and "0" in facts.shadows:
+            facts.shadows["0"].node, facts.shadows["0"].own_grad = None, False
+
+    def _record_function(self, call: Call, results: dict[str, Any]) -> None:
+        """Add what a Function of the user's has kept by `save_for_backward`."""
+
+
+class Facts:
+    """What is known of a call before it is made."""
+
+    def __init__(self, name: str, tensors: dict[str, Any], shadows: dict[str, Shadow], recorded: bool) -> None:
+        self.name, self.tensors, self.shadows, self.recorded = name, tensors, shadows, recorded
+        self.known: Saved | None = None
+        self.saves: list[Save] = []
+        self.function: Applied | None = None
+
+    def written(self, call: Call) -> dict[str, int]:
+        """Return which arguments the call writes, and by how much that raises their version."""
+        if self.known is not None and self.known.writes:
+            return {slot: by for slot, by in self.known.writes.items() if slot in self.shadows}
+        writes = self.name.endswith("_") and not self.name.endswith("__") or self.name == "__setitem__"
+        found = {"0": 1} if writes and "0" in self.shadows and self.name not in rules.NO_WRITE else {}
+        if "out" in self.shadows:
+            found["out"] = 1
+        return found
+
+    def read_before(self) -> list[str]:
+        """Return the arguments that are kept as they were before the call."""
+        if self.known is None:
+            return []
+        return [slot for slot in self.known.saves if slot in self.shadows and slot not in self.known.writes]
+
+
+def short(name: str) -> str:
+    """Return the name of a function as the table has it."""
+    return name.removeprefix("Tensor.")
+
+
+def _nothing(_: Any) -> bool:
+    return False
+
+
+def edges_of(shadows: Sequence[Shadow]) -> list[Any]:
+    return [edge for edge in (s.edge() for s in shadows) if edge is not None]
+
+
+__all__ = ["OUTPUT", "Diagnosis", "edges_of"]
