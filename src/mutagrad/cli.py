@@ -10,6 +10,7 @@ from typing import NamedTuple
 from . import __version__, tour
 from .arrays.compiled.compiler import has_numba
 from .arrays.config import show_config, warm_up
+from .explain.doctor import command as doctor
 from .torch_api import launch, run
 
 
@@ -31,6 +32,7 @@ def _warm_up(_: argparse.Namespace) -> int:
 
 
 COMMANDS = {
+    "doctor": Command(doctor.SUMMARY, doctor.add_arguments, doctor.run),
     "launch": Command(launch.SUMMARY, launch.add_arguments, launch.run),
     "run": Command(run.SUMMARY, run.add_arguments, run.run),
     "tour": Command(tour.SUMMARY, tour.add_arguments, tour.run),

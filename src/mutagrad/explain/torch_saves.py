@@ -7,7 +7,8 @@
 `make saves`). A tensor is named by its *slot*: its position ("0"), its keyword where it has no position ("mask"), "1.2" for
 the third tensor of a sequence at position 1; results are "out", or "out.0", "out.1" where there are several.
 
-A function has a list of cases, of which the first whose conditions hold counts. A case holds:
+A function has its parameters, which name positions, with defaults (which conditions see where an argument is not given), and a
+list of cases, of which the first whose conditions hold counts. A case holds:
 
 - `saves`: a slot, and the slots of those arguments for whose derivative it is kept: {"0": "1"} keeps argument 0 if argument 1
   requires a gradient; "*" stands for any argument. A kept memory that is written afterwards makes PyTorch's backward raise.
@@ -17,7 +18,9 @@ A function has a list of cases, of which the first whose conditions hold counts.
 - `needs`: a result, and the arguments that make it require a gradient, where these are not all: "" is a result without
   a derivative.
 - `raises`: backward through it always raises, because it writes what it keeps.
-- `depends`: the samples disagree and no condition was found: these are the most that is kept.
+- `missing`: the arguments whose derivative PyTorch does not have: backward raises.
+- `depends`: the words of this list in which samples disagree and no condition was found: then `saves` is the most that is
+  kept, and `views` what may be shared.
 """
 from __future__ import annotations
 
@@ -29,8 +32,7 @@ from pathlib import Path
 from typing import Any
 
 TABLE = Path(__file__).with_name("torch_saves.json")
-SCALARS = (bool, int, float, complex, str, type(None))
-ABSENT = "absent"
+SCALARS = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Saved:
     writes: Mapping[str, int] = field(default_factory=dict)  # slot of an argument: by how much its version rises
     differentiable: Mapping[str, bool] = field(default_factory=dict)  # slot of a result, where not all require a gradient
     raises: bool = False  # backward always raises
-    exact: bool = True  # False: `saves` is the most that may be kept
+    missing: frozenset[str] = frozenset()  # arguments that require a gradient, for which PyTorch has no derivative
+    depends: frozenset[str] = frozenset()  # what is not known exactly: "saves" (then it is the most that may be kept), "views", ...
 
 
 # ------------------------------------------------------------------------------------------------------- slots of a call
@@ -54,14 +57,15 @@ def is_tensor(value: Any) -> bool:
     return hasattr(value, "requires_grad") and hasattr(value, "ndim")
 
 
-def by_slot(args: Sequence[Any], kwargs: Mapping[str, Any], parameters: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the arguments by position, those given by keyword too where the parameters' names are known.
+def by_slot(args: Sequence[Any], kwargs: Mapping[str, Any], parameters: str = "") -> dict[str, Any]:
+    """Return the arguments by position, those given by keyword and defaults too where the parameters are known.
 
-    >>> by_slot((1,), {"dim": 0, "other": 3}, ("input", "other"))
-    {'0': 1, 'dim': 0, '1': 3}
+    >>> by_slot((1,), {"dim": 0, "other": 3}, "input other alpha=1")
+    {'2': 1, '0': 1, 'dim': 0, '1': 3}
     """
-    named = {str(parameters.index(k)) if k in parameters else k: v for k, v in kwargs.items()}
-    return {str(i): v for i, v in enumerate(args)} | named
+    positions = {name.partition("=")[0]: str(i) for i, name in enumerate(parameters.split())}
+    defaults = {str(i): json.loads(text) for i, p in enumerate(parameters.split()) for text in p.split("=")[1:]}
+    return defaults | {str(i): v for i, v in enumerate(args)} | {positions.get(k, k): v for k, v in kwargs.items()}
 
 
 def tensors_of(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,6 +86,9 @@ def results_of(result: Any) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------------------ conditions
 
+KINDS = {bool: "bool", int: "number", float: "number", complex: "number", str: "str", type(None): "None"}
+
+
 def kind(value: Any) -> str:
     """Return the kind of an argument, as conditions name it."""
     if is_tensor(value):
@@ -92,8 +99,7 @@ def kind(value: Any) -> str:
         return "..."
     if isinstance(value, (tuple, list)):
         return "sequence"
-    names = {bool: "bool", int: "number", float: "number", complex: "number", str: "str", type(None): "None", str(ABSENT): ABSENT}
-    return names.get(type(value), type(value).__name__)
+    return KINDS.get(type(value), "other")
 
 
 def value(argument: Any) -> Any:
@@ -108,6 +114,49 @@ def element_kind(argument: Any) -> str | None:
     if argument.dtype.is_floating_point:
         return "float"
     return "complex" if argument.dtype.is_complex else "bool" if str(argument.dtype).endswith("bool") else "int"
+
+
+def merge(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Return whether these dimensions can be viewed as one.
+
+    >>> merge((2, 3), (3, 1)), merge((3, 2), (1, 3))
+    (True, False)
+    """
+    kept = [(n, stride) for n, stride in zip(shape, strides) if n != 1]
+    return all(stride == after * m for (_, stride), (m, after) in zip(kept, kept[1:]))
+
+
+def rows_merge(x: Any) -> bool | None:
+    """Return whether all dimensions but the last can be viewed as one, as a product with a matrix wants them."""
+    return merge(tuple(x.shape)[:-1], tuple(x.stride())[:-1]) if is_tensor(x) else None
+
+
+def columns_merge(x: Any) -> bool | None:
+    """Return the same of the transposed, for a product with a matrix on the left."""
+    return rows_merge(x.mT) if is_tensor(x) and x.ndim > 1 else None
+
+
+def batches_merge(x: Any, other: Any) -> bool | None:
+    """Return whether the leading dimensions, broadcast with another's, can be viewed as one, as products of batches want them."""
+    if not (is_tensor(x) and is_tensor(other) and x.ndim > 2):
+        return None
+    ours, theirs = ([1] * 9 + list(t.shape)[:-2] for t in (x, other))
+    n = max(x.ndim, other.ndim) - 2
+    shape = [max(a, b) for a, b in zip(ours[-n:], theirs[-n:])]
+    strides = [stride if m == k else 0 for m, k, stride in zip(ours[-n:], shape, ([0] * 9 + list(x.stride())[:-2])[-n:])]
+    return merge(shape, strides)
+
+
+def product(x: Any, y: Any) -> str | None:
+    """Return which factors of a matrix product PyTorch keeps as they are; of the others it keeps copies, laid out otherwise."""
+    if not (is_tensor(x) and is_tensor(y)):
+        return None
+    a, b = x.ndim > 2, y.ndim > 2
+    if x.ndim == y.ndim == 3 and x.shape[0] != y.shape[0]:  # a batch of one is taken for a matrix
+        a, b = x.shape[0] != 1, y.shape[0] != 1
+    left = not a or bool(batches_merge(x, y) if b else rows_merge(x))
+    right = not b or bool(batches_merge(y, x) if a else columns_merge(y))
+    return "both" if left and right else "left" if left else "right" if right else "none"
 
 
 def index_kind(argument: Any) -> str:
@@ -127,19 +176,22 @@ FEATURES: dict[str, Callable[[Any], Any]] = {
     "dims": lambda x: x.ndim if is_tensor(x) else None,
     "length": lambda x: len(x) if isinstance(x, (tuple, list)) else None,
     "contiguous": lambda x: x.is_contiguous() if is_tensor(x) else None,
+    "rows": rows_merge,
     "single": lambda x: x.numel() == 1 if is_tensor(x) else None,
+}
+PAIRS: dict[str, Callable[[Any, Any], Any]] = {
+    "shapes": lambda x, y: is_tensor(x) and is_tensor(y) and tuple(x.shape) == tuple(y.shape),
+    "product": product,
 }
 
 
 def feature(name: str, values: Mapping[str, Any]) -> Any:
-    """Return what a condition compares: "dims 0" is the number of dimensions of argument 0, "shapes 0 1" whether two agree."""
+    """Return what a condition compares: "dims 0" is the number of dimensions of argument 0, "shapes 0 1" whether two agree.
+
+    An argument that is not given and has no default is None.
+    """
     word, *slots = name.split()
-    if word == "shapes":
-        first, second = (values.get(slot) for slot in slots)
-        return is_tensor(first) and is_tensor(second) and tuple(first.shape) == tuple(second.shape)
-    if word == "needs":
-        return slots[0] in values["needs"]
-    return FEATURES[word](values.get(slots[0], ABSENT))
+    return (PAIRS if word in PAIRS else FEATURES)[word](*(values.get(slot) for slot in slots))
 
 
 def same_value(found: Any, expected: Any) -> bool:
@@ -160,10 +212,10 @@ def table() -> dict[str, Any]:
     return json.loads(TABLE.read_text(encoding="utf-8"))["functions"]  # type: ignore[no-any-return]
 
 
-def row(name: str) -> dict[str, Any] | None:
-    """Return what is known of a function; None if nothing is."""
+def row(name: str) -> tuple[str, list[dict[str, Any]]] | None:
+    """Return the parameters and cases of a function; None if it is not in the table."""
     found = table().get(name)
-    return row(found) if isinstance(found, str) else found
+    return None if found is None else (found[0], found[1:])
 
 
 def matches(slot: str, pattern: str) -> bool:
@@ -192,10 +244,11 @@ def saved_by(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], needs: C
     found = row(name)
     if found is None:
         return None
-    values = by_slot(args, kwargs, found.get("parameters", "").split())
+    parameters, cases = found
+    values = by_slot(args, kwargs, parameters)
     tensors = tensors_of(values)
     needing = [slot for slot, t in tensors.items() if needs(t)]
-    case = next((c for c in found["cases"] if holds(c.get("if", {}), {**values, "needs": needing})), None)
+    case = next((c for c in cases if holds(c.get("if", {}), values)), None)
     return None if case is None else _answer(case, tensors, needing, list(results))
 
 
@@ -210,5 +263,6 @@ def _answer(case: Mapping[str, Any], tensors: Mapping[str, Any], needing: list[s
         writes=chosen(case.get("writes", {}), tensors),
         differentiable={out: any_needs(case.get("needs", {}).get(out, "*"), needing) for out in results},
         raises=case.get("raises", False),
-        exact=not case.get("depends", False),
+        missing=frozenset(slot for slot in needing if slot in case.get("missing", "").split()),
+        depends=frozenset(case.get("depends", "").split()),
     )

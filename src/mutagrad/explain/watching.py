@@ -63,7 +63,7 @@ class Watcher(Block):
 
     def __enter__(self) -> Any:
         torch_function.watch()
-        torch_function.ask_about_items(+1)
+        torch_function.ask_about_all(+1)
         self.enter()
         if self.threads:
             modes.begin_threads_with(function_modes=push(self))
@@ -72,7 +72,7 @@ class Watcher(Block):
     def __exit__(self, *error: Any) -> None:
         if self.threads:
             modes.begin_threads_with()
-        torch_function.ask_about_items(-1)
+        torch_function.ask_about_all(-1)
         self.leave()
 
     def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),

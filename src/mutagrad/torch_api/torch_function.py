@@ -13,6 +13,8 @@ from functools import update_wrapper
 from types import FunctionType, ModuleType
 from typing import Any
 
+from .. import autograd
+from ..autograd.function import Function
 from ..base.errors import BadArgument
 from ..base.locks import new_lock
 from ..base.modes import DISPATCHING, DROP_LAST, call_with, mode
@@ -182,7 +184,7 @@ _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 _COMPARING = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 _OPERATORS = {f"__{form}{name}__" for name in _BINARY.split() for form in ("", "r", "i")} | _COMPARING
 NAMESPACES: dict[str, ModuleType] = {"": TOP, "nn.functional": functional, "nn.init": init, "linalg": linalg,
-                                     "fft": fft, "special": special, "ops.recurrent": recurrent}
+                                     "fft": fft, "special": special, "ops.recurrent": recurrent, "autograd": autograd}
 NAMES: dict[Asked, str] = {}  # of every function that asks, and of the readers and writers of properties
 _lock = new_lock()
 
@@ -254,6 +256,7 @@ def _watch_tensor() -> None:
     for name, value in asking.items():
         setattr(Tensor, name, value)
     NAMES[Tensor.__setitem__] = called("Tensor.__setitem__")
+    NAMES[_APPLYING] = called("autograd.Function.apply")
 
 
 def _exchange(owner: ModuleType | type, by_raw: dict[int, Asked]) -> None:
@@ -276,16 +279,22 @@ def subclassed(kind: type[Tensor]) -> None:
         kind.__setitem__ = asking  # type: ignore[method-assign,assignment]
 
 
-_asked_about_items = 0
+_asked_about_all = 0
 
 
-def ask_about_items(change: int) -> None:
-    """Have `x[i] = y` of plain tensors ask, too, from the first +1 to the last -1."""
-    global _asked_about_items
+def ask_about_all(change: int) -> None:
+    """Have `x[i] = y` of plain tensors and calls of Functions ask, too, from the first +1 to the last -1."""
+    global _asked_about_all
     with _lock:
-        _asked_about_items += change
-        asking = _asking(_SET_ITEM, "__setitem__", _SET_ITEM) if _asked_about_items else _SET_ITEM
+        _asked_about_all += change
+        on = _asked_about_all > 0
+        asking = _asking(_SET_ITEM, "__setitem__", _SET_ITEM) if on else _SET_ITEM
         Tensor.__setitem__ = asking  # type: ignore[method-assign,assignment]
+        Function.apply = classmethod(_APPLYING if on else _APPLY)  # type: ignore[method-assign,assignment]
+
+
+_APPLY = Function.__dict__["apply"].__func__
+_APPLYING = _asking(_APPLY, "apply")
 
 
 def inherited(kind: type[Tensor], func: Asked, types: Iterable[type], args: tuple[Any, ...],

@@ -1,11 +1,12 @@
 """Follows a program call by call, and finds where PyTorch would raise or be wrong."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+from ...arrays import np
 from ...autograd.function import Applied
+from ...base.counters import counters
 from ...base.modes import mode
 from ...base.provenance import Where, here
 from ...core.graph import Leaf
@@ -18,6 +19,7 @@ from .findings import Findings
 from .shadow import Counter, Memory, Node, Save, Shadow, Write
 
 SWEEPS = {"backward", "autograd.backward", "autograd.grad"}
+APPLY = "autograd.Function.apply"
 EXPORTS = {"numpy", "__array__", "from_numpy", "untyped_storage", "storage", "data_ptr"}
 
 
@@ -35,8 +37,9 @@ class Diagnosis(Watcher):
         self._edges: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._bases: dict[int, Shadow] = {}  # by storages, which may be gone: look whether the memory is the same
         self.leaves: dict[int, Any] = {}
+        self.writes: dict[tuple[Shadow, Where], int] = {}  # how often a line has written to a tensor
 
-    # ----------------------------------------------------------------------------------------------- what is known of a tensor
+    # ---------------------------------------------------------------------------------------- what is known of a tensor
 
     def shadow(self, tensor: TensorBase) -> Shadow:
         """Return what PyTorch would know of a tensor; of one that is met for the first time, what it looks like."""
@@ -48,7 +51,7 @@ class Diagnosis(Watcher):
     def _meet(self, tensor: TensorBase) -> Shadow:
         writer = tensor._storage.writer
         known = None if tensor._offset is None else self._bases.get(id(tensor._storage))
-        if known is not None and known.memory is self.memory(tensor):  # unpacked, or made by what is not watched: `a, b = x` gives views of x, one of several
+        if known is not None and known.memory is self.memory(tensor):  # `a, b = x` gives views of x, unseen
             return self.remember(tensor, known.view("several", here()))
         found = Shadow(self.memory(tensor), Counter(), writer is not None, here())
         if writer is not None and not isinstance(writer, Leaf):
@@ -80,7 +83,8 @@ class Diagnosis(Watcher):
 
     def _opaque(self, writer: Any) -> Node:
         """Return the node of something that was not seen being made, with the inputs that mutagrad knows of."""
-        pending, made = [writer], {}
+        pending: list[Any] = [writer]
+        made: dict[Any, Node] = {}
         while pending:
             one = pending[-1]
             missing = [w for w in one.inputs if w is not None and w not in self._edges and w not in made
@@ -102,7 +106,7 @@ class Diagnosis(Watcher):
             return None if tensor is None else self.shadow(tensor).edge()
         return made.get(writer) or self._edges.get(writer)
 
-    # ------------------------------------------------------------------------------------------------------------- the calls
+    # -------------------------------------------------------------------------------------------------------- the calls
 
     _updated_at: Where | None = None
 
@@ -117,7 +121,7 @@ class Diagnosis(Watcher):
     def before(self, call: Call) -> None:
         self.calls += 1
         name = short(call.name)
-        tensors = tensors_of(by_slot(call.args, call.kwargs))
+        tensors = tensors_of(by_slot(call.args[1:] if name == APPLY else call.args, call.kwargs))
         shadows = {slot: self.shadow(t) for slot, t in tensors.items() if isinstance(t, TensorBase)}
         recorded = mode.now.recorded and not mode.now.inference and not name.startswith("nn.init.")
         call.notes = Facts(name, tensors, shadows, recorded)
@@ -141,6 +145,8 @@ class Diagnosis(Watcher):
         if call.error is not None or facts is None or facts.name in SWEEPS:
             return
         results = {slot: t for slot, t in results_of(call.result).items() if isinstance(t, TensorBase)}
+        if facts.name == APPLY:
+            self._dirty(call, results)
         self._settle_writes(call, results)
         for slot, tensor in results.items():
             self._enter(call, slot, tensor)
@@ -160,25 +166,27 @@ class Diagnosis(Watcher):
         if writer is not None and isinstance(writer, Leaf):
             self.leaves[id(tensor)] = ref(tensor)
 
-    # ---------------------------------------------------------------------------------------------------------------- writes
+    # ----------------------------------------------------------------------------------------------------------- writes
 
     def _settle_writes(self, call: Call, results: dict[str, Any]) -> None:
         """Count the writes that the call has made."""
         facts = call.notes
-        facts.saves = self._saves(call, facts.read_before())  # what is kept of arguments is kept before they are written
-        for slot, by in facts.written(call).items():
+        facts.saves = [self._save(call, slot, facts.tensors[slot]) for slot in facts.read_before()]
+        for slot, by in facts.written().items():
             shadow, tensor = facts.shadows[slot], facts.tensors[slot]
-            write = Write(facts.name, call.where, tensor._array)
+            write = Write(facts.name, call.where, _written_part(call, tensor))
             shadow.counter.add(write, by)
             shadow.memory.version = memory_of(tensor).version
-            rules.uncounted(shadow, write)
+            rules.after_write(self, call, slot, write)
+        copied = counters.protected - facts.protected
+        if copied > 0:
+            self.findings.add("copied_saved_value", call.where, bytes=copied)
 
-    def _saves(self, call: Call, slots: Iterable[str]) -> list[Save]:
-        facts = call.notes
-        return [Save(facts.shadows[s], facts.tensors[s]._array, s, call.where, facts.name, facts.shadows[s].counter.version)
-                for s in slots if s in facts.shadows]
+    def _save(self, call: Call, slot: str, tensor: TensorBase, name: str = "") -> Save:
+        shadow = self.shadow(tensor)
+        return Save(shadow, tensor._array, slot, call.where, name or call.notes.name, shadow.counter.version)
 
-    # --------------------------------------------------------------------------------------------------------------- results
+    # ---------------------------------------------------------------------------------------------------------- results
 
     def _enter(self, call: Call, slot: str, tensor: TensorBase) -> None:
         """Make the shadow of a result: the argument's own, a view of it, or a new one."""
@@ -195,6 +203,8 @@ class Diagnosis(Watcher):
         if source is None:
             source = next((facts.shadows[s] for s, t in facts.tensors.items()
                            if isinstance(t, TensorBase) and t._storage is tensor._storage), None)
+        if source is None and facts.name == APPLY:
+            source = next((s for s in facts.shadows.values() if s.memory is self.memory(tensor)), None)
         if source is None:
             leaf = isinstance(tensor._storage.writer, Leaf)
             self.remember(tensor, Shadow(self.memory(tensor), Counter(), leaf, call.where))
@@ -203,13 +213,13 @@ class Diagnosis(Watcher):
         else:
             several = known is not None and slot in known.multiple or facts.name in rules.SEVERAL
             made = "several" if several else "" if mode.now.recorded else "no_grad"
+            made = "function" if facts.name == APPLY else made
             self.remember(tensor, source.view(made, call.where))
 
     def _export(self, call: Call) -> None:
         facts = call.notes
         if facts.name in EXPORTS:
-            found = facts.shadows.values() if facts.shadows else [self.shadow(t) for t in results_of(call.result).values()]
-            for shadow in found:
+            for shadow in facts.shadows.values() or [self.shadow(t) for t in results_of(call.result).values()]:
                 shadow.memory.export(call.where)
 
     def _record(self, call: Call, results: dict[str, Any]) -> None:
@@ -217,21 +227,21 @@ class Diagnosis(Watcher):
         facts = call.notes
         needing = [s for s in facts.shadows.values() if s.requires_grad]
         self._set_flags(call)
-        if not facts.recorded or not needing or facts.name in rules.NOT_RECORDED or not (results or facts.written(call)):
+        if not facts.recorded or not needing or facts.name in rules.NOT_RECORDED or not (results or facts.written()):
             return
-        if facts.function is not None:
-            self._record_function(call, results)
         edges = [edge for edge in (s.edge() for s in needing) if edge is not None]
-        node = Node(facts.name, call.where, edges, facts.saves)
         known = facts.known
-        if known is None:
+        node = Node(facts.name, call.where, edges, facts.saves, known is not None and known.raises, facts.repeats)
+        if facts.name == APPLY:
+            self._save_of_function(call, node, results)
+        elif known is None and not call.name.endswith("__get__"):
             self.unknown[facts.name] = self.unknown.get(facts.name, 0) + 1
         self._save_results(call, node, results)
         for save in node.saves:
             save.shadow.memory.saves.add(save)
             if save.shadow.memory.exported_at is not None:
                 save.keep_copy()
-        for slot in facts.written(call):
+        for slot in facts.written():
             facts.shadows[slot].write(node)
         for slot, tensor in results.items():
             shadow = self.shadow(tensor)
@@ -246,11 +256,10 @@ class Diagnosis(Watcher):
             return
         for slot in facts.known.saves:
             tensor = results.get(slot)
-            if tensor is None and slot in facts.written(call):
+            if tensor is None and slot in facts.written():
                 tensor = facts.tensors[slot]
             if tensor is not None:
-                shadow = self.shadow(tensor)
-                node.saves.append(Save(shadow, tensor._array, slot, call.where, facts.name, shadow.counter.version))
+                node.saves.append(self._save(call, slot, tensor))
 
     def _set_flags(self, call: Call) -> None:
         facts = call.notes
@@ -260,8 +269,33 @@ class Diagnosis(Watcher):
         elif facts.name == "detach_" and "0" in facts.shadows:
             facts.shadows["0"].node, facts.shadows["0"].own_grad = None, False
 
-    def _record_function(self, call: Call, results: dict[str, Any]) -> None:
-        """Add what a Function of the user's has kept by `save_for_backward`."""
+    def _dirty(self, call: Call, results: dict[str, Any]) -> None:
+        """Find which arguments a Function of the user's has written: those that it returns."""
+        facts = call.notes
+        facts.dirty = {slot: 1 for slot, t in facts.tensors.items() if any(t is result for result in results.values())
+                       and memory_of(t).version != facts.shadows[slot].memory.version}
+        if facts.recorded and any(s.requires_grad for s in facts.shadows.values()):
+            for slot in facts.dirty:
+                rules.refused_write(self, call, slot)
+
+    def _save_of_function(self, call: Call, node: Node, results: dict[str, Any]) -> None:
+        """Add what a Function of the user's has kept: arguments or results that `save_for_backward` was given."""
+        facts = call.notes
+        made = next((_maker(t) for t in results.values() if _maker(t) is not None), None)
+        if made is None:
+            return
+        given = {**facts.tensors, **results}
+        for source, value in zip(made.op.ctx._sources, made.saved):
+            slot = self._slot_of(source, value, given, results)
+            if slot is not None:
+                node.saves.append(self._save(call, slot, given[slot], made.op.name))
+
+    def _slot_of(self, source: Any, value: Any, given: dict[str, Any], results: dict[str, Any]) -> str | None:
+        """Find which argument or result a kept value is: by its number, or by what it looks like."""
+        if isinstance(source, int):
+            return f"out.{source}" if f"out.{source}" in results else "out"
+        return next((slot for slot, t in given.items() if isinstance(t, TensorBase)
+                     and t._array.shape == np.shape(value) and np.array_equal(t._array, value)), None)
 
 
 class Facts:
@@ -271,10 +305,14 @@ class Facts:
         self.name, self.tensors, self.shadows, self.recorded = name, tensors, shadows, recorded
         self.known: Saved | None = None
         self.saves: list[Save] = []
-        self.function: Applied | None = None
+        self.dirty: dict[str, int] = {}
+        self.repeats = False
+        self.protected = counters.protected
 
-    def written(self, call: Call) -> dict[str, int]:
+    def written(self) -> dict[str, int]:
         """Return which arguments the call writes, and by how much that raises their version."""
+        if self.dirty:
+            return self.dirty
         if self.known is not None and self.known.writes:
             return {slot: by for slot, by in self.known.writes.items() if slot in self.shadows}
         writes = self.name.endswith("_") and not self.name.endswith("__") or self.name == "__setitem__"
@@ -290,6 +328,22 @@ class Facts:
         return [slot for slot in self.known.saves if slot in self.shadows and slot not in self.known.writes]
 
 
+def _maker(tensor: Any) -> Any:
+    """Return the node of the Function that a tensor is a result of."""
+    writer = tensor._storage.writer
+    if writer is not None and getattr(writer, "op", None) is OUTPUT:
+        writer = writer[0]
+    return writer if isinstance(getattr(writer, "op", None), Applied) else None
+
+
+def _written_part(call: Call, tensor: TensorBase) -> Any:
+    """Return the elements that a call writes, where these are a view; else all of the tensor."""
+    if call.name == "Tensor.__setitem__" and rules.is_basic(call.args[1]):
+        part = tensor._array[call.args[1]]
+        return part if isinstance(part, np.ndarray) else tensor._array
+    return tensor._array
+
+
 def short(name: str) -> str:
     """Return the name of a function as the table has it."""
     return name.removeprefix("Tensor.")
@@ -297,10 +351,3 @@ def short(name: str) -> str:
 
 def _nothing(_: Any) -> bool:
     return False
-
-
-def edges_of(shadows: Sequence[Shadow]) -> list[Any]:
-    return [edge for edge in (s.edge() for s in shadows) if edge is not None]
-
-
-__all__ = ["OUTPUT", "Diagnosis", "edges_of"]

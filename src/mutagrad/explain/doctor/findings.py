@@ -1,12 +1,100 @@
-"""What doctor has found: each place of a program where PyTorch would do something else than the program means."""
+"""What doctor finds: each place of a program where PyTorch would do something else than the program means."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...base.provenance import Where, file_and_line
 
 RAISES, WRONG, SLOW, FINE = "raises", "wrong", "slow", "fine"
+
+
+class Kind(NamedTuple):
+    """A kind of finding: what PyTorch does, in which words, and how the program is written for it."""
+
+    torch: str
+    says: str
+    quote: str  # of PyTorch's error, where it raises
+    advice: str
+
+
+KINDS = {
+    "write_to_leaf": Kind(
+        RAISES, "{name} writes to {what} that requires a gradient",
+        "{what} Variable that requires grad is being used in an in-place operation",
+        "write to a copy, y = x.clone(), and go on with y; or, where no gradient of the write is meant (an "
+        "initialisation, an update), write inside `with torch.no_grad():`"),
+    "write_to_one_of_several_views": Kind(
+        RAISES, "{name} writes to a view that was returned together with others (unbind, split, chunk, unpacking, a "
+        "loop over rows)", "Output 0 of UnbindBackward0 is a view and is being modified inplace",
+        "take the views one by one: x[i] can be written"),
+    "write_to_view_made_in_no_grad": Kind(
+        RAISES, "{name} writes to a view that was made in no_grad",
+        "A view was created in no_grad mode and is being modified inplace with grad mode enabled",
+        "make the view where it is written: both inside no_grad, or both outside"),
+    "write_to_view_made_by_function": Kind(
+        RAISES, "{name} writes to what a Function of the program returned, which is a view of its input",
+        "Output 0 of ... is a view and is being modified inplace. This view was created inside a custom Function",
+        "return a copy from the Function's forward, or clone() its result before writing"),
+    "stale_view": Kind(
+        RAISES, "reads a view, {how}, whose memory was written since{write}",
+        "... is a view and its base or another view of its base has been modified inplace",
+        "take the view anew after the write, by x[i] instead of unbind, split, chunk or unpacking"),
+    "out_argument": Kind(
+        RAISES, "{name} writes its result to out= while a gradient is recorded",
+        "functions with out=... arguments don't support automatic differentiation", "y.copy_(torch.{name}(x))"),
+    "assigned_list": Kind(
+        RAISES, "assigns a {what} to part of a tensor", "can't assign a {what} to a torch.FloatTensor",
+        "x[i] = torch.tensor([...]), or torch.stack([...]) where these are tensors"),
+    "overlapping_write": Kind(
+        RAISES, "{name} reads memory that it writes",
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+        "location", "clone() what is read"),
+    "overlapping_copy": Kind(
+        WRONG, "assigns elements that the assignment itself overwrites: in PyTorch some may be read after they were "
+        "written", "", "x[...] = x[...].clone()"),
+    "duplicate_indices": Kind(
+        WRONG, "{name} writes some elements more than once: the last value stays (PyTorch does not promise even that), "
+        "and PyTorch gives a gradient to every value, those that were overwritten, too", "",
+        "make the indices unique; or add, by index_add_, scatter_add_ or index_put_(..., accumulate=True)"),
+    "overwritten_saved_value": Kind(
+        RAISES, "{name} changes a value that {saver} has kept for backward{elements}",
+        "one of the variables needed for gradient computation has been modified by an inplace operation",
+        "clone() {kept} where it is saved, or write out of place here"),
+    "data_write": Kind(
+        WRONG, "{name} changes, through .data, a value that {saver} has kept for backward{elements}: PyTorch does not "
+        "count such writes, and its gradient is silently that of the new value", "",
+        "clone() {kept} where it is saved, or write after backward()"),
+    "numpy_write": Kind(
+        WRONG, "NumPy, which shares this memory, changes a value that {saver} has kept for backward: PyTorch does not "
+        "see it, and its gradient is silently that of the new value", "",
+        "clone() {kept} where it is saved, or give NumPy a copy"),
+    "backward_of_several": Kind(
+        RAISES, "{name} of a tensor of shape {shape} without a gradient to start from",
+        "grad can be implicitly created only for scalar outputs", "y.sum().backward()"),
+    "backward_twice": Kind(
+        RAISES, "goes back through {saver}, whose values an earlier backward has freed",
+        "Trying to backward through the graph a second time",
+        "retain_graph=True in the earlier backward; or compute the shared part again; or detach() the state that is "
+        "carried from one step to the next"),
+    "always_raises": Kind(
+        RAISES, "backward through {saver}, which writes a value that it keeps itself",
+        "one of the variables needed for gradient computation has been modified by an inplace operation",
+        "compute it out of place"),
+    "error": Kind(RAISES, "{name} raises {error}", "", "{fix}"),
+    "not_supported": Kind(
+        FINE, "mutagrad cannot run this, so what comes after it was not looked at: {error}", "", "{fix}"),
+    "quadratic_loop": Kind(
+        SLOW, "writes again and again into a tensor of {size} elements that is part of the graph: for every such write "
+        "PyTorch's backward copies the gradient of the whole tensor", "",
+        "collect the parts in a list, and torch.stack or torch.cat them at the end"),
+    "copied_saved_value": Kind(
+        FINE, "mutagrad copies {bytes} bytes aside here, because the write destroys values that are kept for backward",
+        "", "clone() once, or write out of place, if that is many"),
+    "no_gradient": Kind(FINE, "{name} has no gradient at the end: {why}", "", "{fix}"),
+    "zero_gradient": Kind(FINE, "the gradient of {name} is zero everywhere at the end: {why}", "", "{fix}"),
+}
 
 
 @dataclass(eq=False)
@@ -14,15 +102,26 @@ class Finding:
     """One place: what happens there, what PyTorch makes of it, and how to write it for PyTorch."""
 
     kind: str
-    torch: str
     where: Where
-    message: str
     saved_where: Where | None = None
-    advice: str = ""
     slot: str = ""  # which operand of the call at `saved_where` (or `where`) is concerned
+    facts: dict[str, Any] = field(default_factory=dict)  # what stands in the text
     count: int = 1
-    diff: str = ""
-    details: dict[str, Any] = field(default_factory=dict)
+    diff: str = ""  # of the user's lines
+
+    @property
+    def torch(self) -> str:
+        return KINDS[self.kind].torch
+
+    @property
+    def message(self) -> str:
+        kind = KINDS[self.kind]
+        quote = f': PyTorch raises "{kind.quote.format(**self.facts)}"' if kind.quote else ""
+        return kind.says.format(**self.facts) + quote
+
+    @property
+    def advice(self) -> str:
+        return KINDS[self.kind].advice.format(**self.facts)
 
     @property
     def place(self) -> tuple[str, int]:
@@ -44,14 +143,15 @@ class Findings:
     def __init__(self) -> None:
         self.by_place: dict[tuple[Any, ...], Finding] = {}
 
-    def add(self, finding: Finding) -> None:
-        key = finding.kind, finding.place, finding.saved_at
-        if key in self.by_place:
-            self.by_place[key].count += 1
-        else:
-            self.by_place[key] = finding
+    def add(self, kind: str, where: Where, saved_where: Where | None = None, slot: str = "", **facts: Any) -> None:
+        made = Finding(kind, where, saved_where, slot, facts)
+        found = self.by_place.setdefault((kind, made.place, made.saved_at), made)
+        if found is not made:
+            found.count += 1
+            if "bytes" in facts:
+                found.facts["bytes"] += facts["bytes"]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Finding]:
         return iter(self.by_place.values())
 
     def __len__(self) -> int:

@@ -81,7 +81,9 @@ class Save:
             self.copy = np.array(self.array)
 
     def changed_by_numpy(self) -> bool:
-        return self.copy is not None and not np.array_equal(self.copy, self.array, equal_nan=self.array.dtype.kind in "fc")
+        if self.copy is None:
+            return False
+        return not np.array_equal(self.copy, self.array, equal_nan=self.array.dtype.kind in "fc")
 
 
 @dataclass(eq=False)
@@ -92,6 +94,8 @@ class Node:
     where: Where
     inputs: Sequence[Node | Shadow]
     saves: list[Save] = field(default_factory=list)
+    always_raises: bool = False
+    repeats: bool = False  # it writes an element more than once
     freed_at: Where | None = None
 
 
@@ -176,13 +180,14 @@ def overlap(one: Any, other: Any) -> list[tuple[int, ...]] | None:
         return []
     if one.size > 100_000 or other.size > 100_000:
         return None
-    mine, theirs = _addresses(one), _addresses(other)
+    mine, theirs = addresses(one), addresses(other)
     size = max(one.itemsize, 1)
     hit = np.isin(mine // size, theirs // size)
     return [tuple(int(i) for i in place) for place in np.argwhere(hit.reshape(one.shape))]
 
 
-def _addresses(array: Any) -> Any:
+def addresses(array: Any) -> Any:
+    """Return where each element lies in memory, in order."""
     found = np.full(array.shape, array.__array_interface__["data"][0], np.int64)
     for d, (n, step) in enumerate(zip(array.shape, array.strides)):
         found = found + (np.arange(n, dtype=np.int64) * step).reshape((-1,) + (1,) * (array.ndim - 1 - d))

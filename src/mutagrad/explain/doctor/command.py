@@ -1,0 +1,168 @@
+"""`mutagrad doctor`: runs a PyTorch program, and says what PyTorch itself would reject or get wrong."""
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any
+
+from ...base.errors import MutagradError, NotSupported
+from ...base.provenance import OURS, Where
+from ...optim.optimizer import register_optimizer_step_post_hook
+from ...torch_api import run as running
+from . import report
+from .diagnosis import Diagnosis
+
+SUMMARY = "run a PyTorch program, and say what PyTorch would reject or get wrong, and how to write it"
+_FLAGS = ("--json", "--sarif", "--fix")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = ("mutagrad doctor [--json | --sarif] [--fix] [-o FILE] SCRIPT [ARGUMENT ...]\n"
+                    "       mutagrad doctor [OPTION ...] -m MODULE [ARGUMENT ...]")
+    parser.add_argument("--json", action="store_true", help="findings for tools; the program prints to stderr")
+    parser.add_argument("--sarif", action="store_true", help="findings for editors and code hosts, likewise")
+    parser.add_argument("--fix", action="store_true", help="write the files as they can be run by PyTorch")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where the findings go; stdout if not given")
+    running.add_arguments(parser)
+    parser.epilog = ("The exit status is the program's own, and 1 where PyTorch would raise or be wrong. --json, "
+                     "--sarif and --fix may also stand after the script; what stands after -- is the script's.")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the program and report on it; return its exit status, or 1 if PyTorch would not do what it means."""
+    _take_flags(options)
+    diagnosis = Diagnosis()
+    apart = options.output is None and (options.json or options.sarif)
+    with _stdout_apart(apart) as stdout:
+        status = _watched(options, diagnosis)
+        _write(options, diagnosis, stdout)
+    bad = diagnosis.findings.verdict != "accepts"
+    return status or int(bad)
+
+
+def _take_flags(options: argparse.Namespace) -> None:
+    """Take our flags from among the arguments of the script, up to a `--`."""
+    given = options.module if options.module is not None else options.script
+    ours, dashes, theirs = given[:1], given.index("--") if "--" in given else len(given), []
+    for argument in given[1:dashes]:
+        if argument in _FLAGS:
+            setattr(options, argument.lstrip("-"), True)
+        else:
+            theirs.append(argument)
+    given[:] = [*ours, *theirs, *given[dashes + 1:]]
+
+
+def _watched(options: argparse.Namespace, diagnosis: Diagnosis) -> int:
+    """Run the program under the eyes of a diagnosis; what it does to end itself is its exit status."""
+    handle = register_optimizer_step_post_hook(diagnosis.stepped)
+    try:
+        with diagnosis, _errors_noted(diagnosis), _terminated_in_order():
+            return running.run(options)
+    except SystemExit as error:
+        return _status(error.code)
+    finally:
+        handle.remove()
+
+
+def _status(code: Any) -> int:
+    if code is None or isinstance(code, int):
+        return code or 0
+    print(code, file=sys.stderr)
+    return 1
+
+
+@contextmanager
+def _errors_noted(diagnosis: Diagnosis) -> Iterator[None]:
+    """Note what ends the program, beside showing it as usual."""
+    shown = sys.excepthook
+
+    def note(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+        noted(diagnosis, error, frames)
+        shown(kind, error, frames)
+
+    sys.excepthook = note
+    try:
+        yield
+    finally:
+        if sys.excepthook is note:
+            sys.excepthook = shown
+
+
+def noted(diagnosis: Diagnosis, error: BaseException, frames: TracebackType | None) -> None:
+    """Enter an error of this package that the program does not catch: PyTorch raises there, too, if it has the name."""
+    if isinstance(error, MutagradError):
+        kind = "not_supported" if isinstance(error, NotSupported) else "error"
+        what = f"{type(error).__name__}: {error.what}"
+        diagnosis.findings.add(kind, _last_of_user(frames), name="this call", error=what, fix=error.fix)
+
+
+def _last_of_user(frames: TracebackType | None) -> Where:
+    """Return where in the program an error was raised."""
+    found = None
+    while frames is not None:
+        code = frames.tb_frame.f_code
+        if code.co_filename not in OURS:
+            found = code, frames.tb_lasti
+        frames = frames.tb_next
+    return found or (run.__code__, 0)
+
+
+@contextmanager
+def _terminated_in_order() -> Iterator[None]:
+    """Have SIGTERM end the program as sys.exit does, so that there is a report."""
+    def leave(number: int, _: Any) -> None:
+        sys.exit(128 + number)
+
+    before: Any = None
+    with suppress(ValueError):  # not the main thread
+        before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        if before is not None and signal.getsignal(signal.SIGTERM) is leave:
+            signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _stdout_apart(apart: bool) -> Iterator[Any]:
+    """Yield the real stdout; if it shall be apart, what the program prints goes to stderr meanwhile."""
+    if not apart:
+        yield sys.stdout
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with os.fdopen(os.dup(kept), "w", encoding="utf-8") as stream:
+            yield stream
+    finally:
+        with suppress(Exception):
+            sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _write(options: argparse.Namespace, diagnosis: Diagnosis, stdout: Any) -> None:
+    """Write the findings where they are wanted, after all that the program has printed."""
+    with suppress(Exception):
+        sys.stdout.flush()
+    if options.output is None:
+        _write_to(stdout, options, diagnosis)
+    else:
+        with open(options.output, "w", encoding="utf-8") as file:
+            _write_to(file, options, diagnosis)
+
+
+def _write_to(stream: Any, options: argparse.Namespace, diagnosis: Diagnosis) -> None:
+    if options.json:
+        stream.write(report.as_json(diagnosis) + "\n")
+    elif options.sarif:
+        stream.write(report.as_sarif(diagnosis) + "\n")
+    else:
+        report.Text(stream).report(diagnosis)
+    stream.flush()
