@@ -12,7 +12,6 @@ from typing import Any
 
 from ...base.errors import MutagradError, NotSupported
 from ...base.provenance import OURS, Where
-from ...optim.optimizer import register_optimizer_step_post_hook
 from ...torch_api import run as running
 from . import report
 from .diagnosis import Diagnosis
@@ -59,14 +58,11 @@ def _take_flags(options: argparse.Namespace) -> None:
 
 def _watched(options: argparse.Namespace, diagnosis: Diagnosis) -> int:
     """Run the program under the eyes of a diagnosis; what it does to end itself is its exit status."""
-    handle = register_optimizer_step_post_hook(diagnosis.stepped)
     try:
         with diagnosis, _errors_noted(diagnosis), _terminated_in_order():
             return running.run(options)
     except SystemExit as error:
         return _status(error.code)
-    finally:
-        handle.remove()
 
 
 def _status(code: Any) -> int:

@@ -12,6 +12,7 @@ from ...base.provenance import Where, here
 from ...core.graph import Leaf
 from ...core.storage import TensorBase, memory_of
 from ...core.sweep import OUTPUT
+from ...optim.optimizer import register_optimizer_step_post_hook
 from ..torch_saves import Saved, by_slot, results_of, saved_by, tensors_of
 from ..watching import Call, Watcher
 from . import rules
@@ -32,6 +33,7 @@ class Diagnosis(Watcher):
         self.findings = Findings()
         self.unknown: dict[str, int] = {}  # functions of which it is not known what PyTorch keeps
         self.calls = 0
+        self._updated_at: Where | None = None
         self._shadows: dict[int, tuple[Any, Shadow]] = {}
         self._memories: dict[int, tuple[Any, Memory]] = {}  # by their buffers
         self._edges: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -108,7 +110,13 @@ class Diagnosis(Watcher):
 
     # -------------------------------------------------------------------------------------------------------- the calls
 
-    _updated_at: Where | None = None
+    def __enter__(self) -> Any:
+        self._hook = register_optimizer_step_post_hook(self.stepped)
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._hook.remove()
+        super().__exit__(*error)
 
     def stepped(self, optimizer: Any, *_: Any) -> None:
         """Look at the parameters after an optimizer's step."""
@@ -339,8 +347,8 @@ def _maker(tensor: Any) -> Any:
 def _written_part(call: Call, tensor: TensorBase) -> Any:
     """Return the elements that a call writes, where these are a view; else all of the tensor."""
     if call.name == "Tensor.__setitem__" and rules.is_basic(call.args[1]):
-        part = tensor._array[call.args[1]]
-        return part if isinstance(part, np.ndarray) else tensor._array
+        index = call.args[1] if isinstance(call.args[1], tuple) else (call.args[1],)
+        return tensor._array[index if ... in index else (*index, ...)]  # or one element would be no array
     return tensor._array
 
 
