@@ -49,7 +49,7 @@ PROGRAMS = {
     "under no_grad": ("with torch.no_grad():\n    x.add_(1)\n(x * x).sum().backward()", "accepts", None, 0),
     "only one gradient wanted": ("w = torch.ones(3)\ny = x * w\nx2 = x.detach()\ny.sum().backward()", "accepts", None, 0),
     "write after backward": ("y = x * x\ny.sum().backward()\nx.data.mul_(3)", "accepts", None, 0),
-    "training": ("w = torch.nn.Linear(3, 1)\no = torch.optim.Adam(w.parameters())\nfor _ in range(3):\n    o.zero_grad()\n"
+    "training": ("w = torch.nn.Linear(3, 1)\ntorch.nn.init.ones_(w.weight)\no = torch.optim.Adam(w.parameters())\nfor _ in range(3):\n    o.zero_grad()\n"
                  "    w(x).sum().backward()\n    o.step()", "accepts", None, 0),
 }
 
