@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import mutagrad as mg
 from explain.test_doctor import PROGRAMS, START, diagnosed
 from fuzz.generator import generate
 from fuzz.judge import first_order, judge
-
-import mutagrad as mg
 from mutagrad.explain.doctor.diagnosis import Diagnosis
 
 torch = pytest.importorskip("torch", reason="make oracle installs it")
