@@ -67,7 +67,7 @@ def test_verdict_and_place(name: str) -> None:
     assert found.findings.verdict == verdict, [f.message for f in found.findings]
     if kind is not None:
         assert (kind, line) in [(f.kind, f.place[1]) for f in found.findings]
-    assert not found.unknown
+    assert not found.unknown and not found.stumbled
 
 
 def test_a_finding_says_who_saved_what() -> None:

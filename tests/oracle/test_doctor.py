@@ -72,6 +72,7 @@ def test_random_programs(first: int) -> None:
             continue
         with Diagnosis() as found:
             first_order(program, mg, program.point)
+        assert not found.stumbled, (seed, found.stumbled)
         refused = [f.place[1] for f in found.findings if f.torch == "raises" and f.kind not in LATE]
         if found.findings.verdict != done or done == "raises" and statement(seed) != (refused[0] if refused else None):
             wrong.append((seed, done, found.findings.verdict, statement(seed), refused))

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import linecache
 import os
+from io import StringIO
 from typing import Any, TextIO
 
 from .diagnosis import Diagnosis
@@ -15,6 +16,15 @@ VERDICTS = {RAISES: "PyTorch raises an error for this program",
             "accepts": "PyTorch accepts this program"}
 LEVELS = {RAISES: "error", WRONG: "error", SLOW: "warning", FINE: "note"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+class doctor(Diagnosis):
+    """What PyTorch would reject or get wrong in a block: `with mutagrad.doctor() as found: ...; print(found)`."""
+
+    def __str__(self) -> str:
+        text = StringIO()
+        Text(text).report(self)
+        return text.getvalue().strip()
 
 
 def as_json(diagnosis: Diagnosis) -> str:
@@ -46,6 +56,8 @@ class Text:
         if diagnosis.unknown:
             names = ", ".join(sorted(diagnosis.unknown)[:8])
             self.write("", f"  not known: what PyTorch keeps for backward of {names}")
+        for one in diagnosis.stumbled[:3]:
+            self.write("", f"  doctor itself could not follow a call: {one}")
         verdict = diagnosis.findings.verdict
         colour = COLOURS.get(verdict, "32")
         self.write("", self.paint(f"1;{colour}", f"{VERDICTS[verdict]}{self._first(diagnosis, verdict)}."))

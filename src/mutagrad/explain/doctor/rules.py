@@ -1,17 +1,15 @@
 """PyTorch's rules, as 2.13 has them: what it refuses at a call, and what it refuses or gets wrong in backward."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...arrays import np
 from ...base.provenance import describe
 from ...core.storage import TensorBase
 from ..torch_saves import tensors_of
 from ..watching import Call
+from .books import Books
 from .shadow import Node, Shadow, Write, addresses, overlap, reached
-
-if TYPE_CHECKING:
-    from .diagnosis import Diagnosis
 
 SEVERAL = {"unbind", "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes"}
 NO_WRITE = {"requires_grad_", "retain_grad", "detach_", "share_memory_"}
@@ -25,7 +23,7 @@ MANY = 64  # writes of one line to one tensor, from which on what PyTorch does f
 
 # ------------------------------------------------------------------------------------------------------------ at a call
 
-def before_call(doctor: Diagnosis, call: Call) -> None:
+def before_call(doctor: Books, call: Call) -> None:
     """Note what PyTorch would refuse about a call, or get wrong because of it."""
     facts = call.notes
     for shadow in facts.shadows.values():
@@ -43,7 +41,7 @@ def before_call(doctor: Diagnosis, call: Call) -> None:
         _duplicates(doctor, call)
 
 
-def _assigned(doctor: Diagnosis, call: Call, value: Any) -> None:
+def _assigned(doctor: Books, call: Call, value: Any) -> None:
     if isinstance(value, (list, tuple)) or isinstance(value, np.ndarray) and value.ndim:
         doctor.findings.add("assigned_list", call.where, slot=str(len(call.args) - 1), what=type(value).__name__)
 
@@ -52,7 +50,7 @@ HOW_MADE = {"several": "one of several that one call made", "no_grad": "made in 
             "function": "made by a Function"}
 
 
-def _stale_view(doctor: Diagnosis, call: Call, shadow: Shadow) -> None:
+def _stale_view(doctor: Books, call: Call, shadow: Shadow) -> None:
     if shadow.made and call.notes.recorded and shadow.is_stale:
         how = HOW_MADE[shadow.made]
         write = shadow.counter.first_after(shadow.at_version)
@@ -65,7 +63,7 @@ MADE = {"several": "write_to_one_of_several_views", "no_grad": "write_to_view_ma
         "function": "write_to_view_made_by_function"}
 
 
-def refused_write(doctor: Diagnosis, call: Call, slot: str) -> None:
+def refused_write(doctor: Books, call: Call, slot: str) -> None:
     """Note what PyTorch's `check_inplace` raises for."""
     name, target = call.notes.name, call.notes.shadows[slot]
     if target.made:
@@ -78,7 +76,7 @@ def refused_write(doctor: Diagnosis, call: Call, slot: str) -> None:
 
 # ------------------------------------------------------------------------------------------------------------- overlaps
 
-def _shared_elements(doctor: Diagnosis, call: Call, slot: str) -> None:
+def _shared_elements(doctor: Books, call: Call, slot: str) -> None:
     """Note an operand that is partly the memory that is written: PyTorch looks before it computes."""
     facts = call.notes
     if facts.name == "__setitem__" and is_basic(call.args[1]):
@@ -97,7 +95,7 @@ def _shared_elements(doctor: Diagnosis, call: Call, slot: str) -> None:
             doctor.findings.add("overlapping_write", call.where, slot=other, name=facts.name)
 
 
-def _shared_by_item(doctor: Diagnosis, call: Call) -> None:
+def _shared_by_item(doctor: Books, call: Call) -> None:
     target, index, value = call.args[0], call.args[1], call.args[2]
     if not isinstance(value, TensorBase):
         return
@@ -166,7 +164,7 @@ def _range(array: Any) -> tuple[int, int]:
 
 # ----------------------------------------------------------------------------------------------------------- duplicates
 
-def _duplicates(doctor: Diagnosis, call: Call) -> None:
+def _duplicates(doctor: Books, call: Call) -> None:
     """Look whether a write whose gradient matters has an index that names an element twice."""
     facts = call.notes
     if call.kwargs.get("accumulate") or len(call.args) > 3 and call.args[3] is True and "index_put" in facts.name:
@@ -196,7 +194,7 @@ def _repeated(call: Call, places: list[Any]) -> bool:
 
 # ----------------------------------------------------------------------------------------------------------- at a write
 
-def after_write(doctor: Diagnosis, call: Call, slot: str, write: Write) -> None:
+def after_write(doctor: Books, call: Call, slot: str, write: Write) -> None:
     """Note what a write costs PyTorch, and which saved values it changes without being counted for them."""
     shadow = call.notes.shadows[slot]
     for save in list(shadow.memory.saves):
@@ -213,7 +211,7 @@ def after_write(doctor: Diagnosis, call: Call, slot: str, write: Write) -> None:
 
 # ---------------------------------------------------------------------------------------------------------- in backward
 
-def before_sweep(doctor: Diagnosis, call: Call) -> None:
+def before_sweep(doctor: Books, call: Call) -> None:
     """Note what PyTorch's backward would refuse, or compute from values that have changed."""
     roots, seeds, inputs, retain = _asked(call)
     for tensor, seed in zip(roots, seeds):
@@ -250,7 +248,7 @@ def _listed(value: Any) -> list[Any]:
     return [v for v in value if v is None or isinstance(v, TensorBase)]
 
 
-def _visit(doctor: Diagnosis, call: Call, node: Node) -> None:
+def _visit(doctor: Books, call: Call, node: Node) -> None:
     saver = f"{node.name} ({describe(node.where)})"
     if node.freed_at is not None:
         doctor.findings.add("backward_twice", call.where, node.freed_at, "0", saver=saver)
