@@ -217,7 +217,7 @@ for x in (t(4, 3), t(2, 3, 4), t(2, 3, 2, 2)):
 own("nn.functional.embedding", given(positions(4, below=5), t(5, 3)), given(positions(2, 2, below=5), t(5, 3)), given(positions(4, below=5), t(5, 3), padding_idx=0), given(positions(4, below=5), weight=t(5, 3)),
     given(positions(4, below=5), t(5, 3), max_norm=1.0))
 own("nn.functional.embedding_bag", *(given(positions(2, 3, below=5), t(5, 3), mode=mode) for mode in ("mean", "sum", "max")), given(positions(4, below=5), t(5, 3), torch.tensor([0, 2])))
-for settings in ({}, {"is_causal": True}, {"dropout_p": 0.5}, {"scale": 0.3}):
+for settings in ({}, {"is_causal": True}, {"dropout_p": 0.1}, {"dropout_p": 0.2}, {"dropout_p": 0.5}, {"scale": 0.3}, {"dropout_p": 0.0}):
     own("nn.functional.scaled_dot_product_attention", given(t(2, 3, 4), t(2, 5, 4), t(2, 5, 4), **settings), given(t(2, 2, 3, 4), t(2, 2, 5, 4), t(2, 2, 5, 4), **settings))
 for mask in (torch.ones(3, 5, dtype=torch.bool), t(3, 5)):
     own("nn.functional.scaled_dot_product_attention", given(t(2, 3, 4), t(2, 5, 4), t(2, 5, 4), mask), given(t(2, 2, 3, 4), t(2, 2, 5, 4), t(2, 2, 5, 4), attn_mask=mask))

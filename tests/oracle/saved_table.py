@@ -19,7 +19,7 @@ from .saved_probe import Call, Fact, NoAnswer, facts, torch
 torch.set_num_threads(1)
 TOGETHER = 2  # conditions of one case
 FEW = 24  # values of a feature that conditions may choose from; of more, they would name samples
-PLAIN = ("kind", "value", "index", "product", "contraction", "elements")
+PLAIN = ("kind", "value", "zero", "index", "product", "contraction", "elements")
 CASES = 9  # of one function, before the last
 
 
@@ -55,7 +55,8 @@ def feature_names(group: list[Asked]) -> list[str]:
     """Features that may tell calls apart, the plainest first."""
     slots = sorted({slot for asked in group for slot in asked.values}, key=lambda s: (not s.isdigit(), s))
     tensors = [s for s in slots if any(torch_calls.is_tensor(asked.values.get(s)) for asked in group)]
-    return [*(f"{word} {slot}" for word in ("kind", "value") for slot in slots), *(f"index {s}" for s in slots if s == "1"),
+    rates = [str(i) for i, name in enumerate(group[0].call.parameters.split()) if name.startswith("dropout_p")]
+    return [*(f"zero {slot}" for slot in rates), *(f"{word} {slot}" for word in ("kind", "value") for slot in slots), *(f"index {s}" for s in slots if s == "1"),
             *(f"{word} {slot}" for word in ("elements", "dims") for slot in tensors), *(f"length {s}" for s in slots), *(f"{word} {s}" for word in ("contiguous", "rows", "single") for s in tensors),
             *(f"{word} {a} {b}" for word in ("shapes", "product") for a, b in itertools.permutations(tensors, 2)), *(["contraction 0 1 2"] if "0" not in tensors else [])]
 

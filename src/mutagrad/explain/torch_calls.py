@@ -161,6 +161,7 @@ def index_kind(argument: Any) -> str:
 FEATURES: dict[str, Callable[[Any], Any]] = {
     "kind": kind,
     "value": value,
+    "zero": lambda x: kind(x) == "number" and x == 0,
     "index": index_kind,
     "elements": element_kind,
     "dims": lambda x: x.ndim if is_tensor(x) else None,
