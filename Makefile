@@ -10,7 +10,7 @@ EXAMPLES := .venv-examples/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
 PYTEST := -m pytest -q -n 2 --dist worksteal
 
-.PHONY: anew tour test matrix smoke soak oracle coverage compiled stubs bench bench-calls bench-document bench-xla bench-gpu examples lint clean help
+.PHONY: anew tour test matrix smoke soak oracle coverage saves compiled stubs bench bench-calls bench-document bench-xla bench-gpu examples lint clean help
 
 help:
 	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
@@ -19,6 +19,7 @@ help:
 	@echo "make soak    a million random programs and the stress cases, for a night; goes on where it was stopped"
 	@echo "make oracle  all tests, with those that compare with PyTorch 2.13"
 	@echo "make coverage  writes docs/coverage.md: how much of PyTorch's table of operations is here"
+	@echo "make saves   asks PyTorch 2.13 what it keeps for backward, and writes src/mutagrad/explain/torch_saves.json"
 	@echo "make compiled  writes the list in docs/compiled.md: what a compiled step refuses"
 	@echo "make stubs   writes the .pyi files: what type checkers and editors know of the package"
 	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
@@ -72,6 +73,9 @@ bench-gpu: .venv/ready
 
 coverage: .venv-oracle/ready
 	PYTHONPATH=tests $(ORACLE)/python -m oracle.coverage
+
+saves: .venv-oracle/ready
+	PYTHONPATH=tests $(ORACLE)/python -m oracle.saved_table
 
 stubs: .venv/ready
 	PYTHONPATH=tests $(BIN)/python -m stubs
