@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import redirect_stdout, suppress
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,10 @@ import mutagrad as mg
 from explain.test_doctor import PROGRAMS, START, diagnosed
 from fuzz.generator import generate
 from fuzz.judge import first_order, judge
+from mutagrad import as_torch
 from mutagrad.explain.doctor.diagnosis import Diagnosis
+
+from . import torch_rules
 
 torch = pytest.importorskip("torch", reason="make oracle installs it")
 pytestmark = pytest.mark.oracle
@@ -81,3 +86,19 @@ def test_random_programs(first: int) -> None:
 
 def test_the_test_can_fail() -> None:
     assert diagnosed(START + "x[0] = 5.").findings.verdict != "accepts"
+
+
+# Where the gradient is of the program as PyTorch means it: what is written in no_grad or through .data, and not saved, is a constant.
+OPTED_OUT = {"data_before_use", "no_grad_unsaved_write", "no_grad_view_write_inside", "no_grad_copy_before_use"}
+
+
+@pytest.mark.parametrize("name", sorted(set(torch_rules.PROGRAMS) - OPTED_OUT))
+def test_rules(name: str) -> None:
+    """Every program of the corpus: the recorded outcome in PyTorch is doctor's verdict."""
+    found = Diagnosis()
+    with suppress(mg.MutagradError), as_torch(), redirect_stdout(StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with found:
+            exec(compile(torch_rules.PROGRAMS[name], f"{name}.py", "exec"), {"__name__": "__main__"})
+    assert found.findings.verdict == torch_rules.recorded()["programs"][name]["outcome"], [f.message for f in found.findings]
+    assert not found.stumbled and not found.unknown

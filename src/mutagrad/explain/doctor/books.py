@@ -8,7 +8,7 @@ from ...base.provenance import Where, here
 from ...core.graph import Leaf
 from ...core.storage import TensorBase, memory_of
 from .findings import Findings
-from .shadow import Counter, Memory, Node, Shadow, Write
+from .shadow import Counter, Memory, Node, Shadow, Write, overlap
 
 
 class Books:
@@ -26,11 +26,14 @@ class Books:
         self.leaves: dict[int, Any] = {}
         self.writes: dict[tuple[Shadow, Where], int] = {}  # how often a line has written to a tensor
 
-    def shadow(self, tensor: TensorBase) -> Shadow:
+    def shadow(self, tensor: TensorBase, caught_up: bool = True) -> Shadow:
         """Return what PyTorch would know of a tensor; of one that is met for the first time, what it looks like."""
         entry = self._shadows.get(id(tensor))
         found = entry[1] if entry is not None and entry[0]() is tensor else self._meet(tensor)
-        self._catch_up(found, tensor)
+        if caught_up:
+            self._catch_up(found, tensor)
+        else:
+            found.memory.version = memory_of(tensor).version
         return found
 
     def _meet(self, tensor: TensorBase) -> Shadow:
@@ -93,8 +96,17 @@ class Books:
 
     def stepped(self, optimizer: Any, *_: Any) -> None:
         """Look at the parameters after an optimizer's step."""
-        self._updated_at = here()
+        where = self._updated_at = here()
         for group in optimizer.param_groups:
             for p in group["params"]:
+                if group.get("fused"):  # whose writes PyTorch does not count
+                    shadow = self.shadow(p, caught_up=False)
+                    self.uncounted(shadow, Write("step", where, p._array, kind="fused_step"))
                 self.shadow(p)
         self._updated_at = None
+
+    def uncounted(self, shadow: Shadow, write: Write) -> None:
+        """Enter a write that the tensors which share a counter do not see."""
+        for save in list(shadow.memory.saves):
+            if save.unseen is None and overlap(save.array, write.array) != []:
+                save.unseen = write

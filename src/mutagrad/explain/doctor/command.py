@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
-from ...base.errors import MutagradError, NotSupported
-from ...base.provenance import OURS, Where
+from ...base.errors import MutagradError
 from ...torch_api import run as running
 from . import report
 from .diagnosis import Diagnosis
@@ -78,7 +77,8 @@ def _errors_noted(diagnosis: Diagnosis) -> Iterator[None]:
     shown = sys.excepthook
 
     def note(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
-        noted(diagnosis, error, frames)
+        if isinstance(error, MutagradError):
+            diagnosis.note_error(error, frames)
         shown(kind, error, frames)
 
     sys.excepthook = note
@@ -87,25 +87,6 @@ def _errors_noted(diagnosis: Diagnosis) -> Iterator[None]:
     finally:
         if sys.excepthook is note:
             sys.excepthook = shown
-
-
-def noted(diagnosis: Diagnosis, error: BaseException, frames: TracebackType | None) -> None:
-    """Enter an error of this package that the program does not catch: PyTorch raises there, too, if it has the name."""
-    if isinstance(error, MutagradError):
-        kind = "not_supported" if isinstance(error, NotSupported) else "error"
-        what = f"{type(error).__name__}: {error.what}"
-        diagnosis.findings.add(kind, _last_of_user(frames), name="this call", error=what, fix=error.fix)
-
-
-def _last_of_user(frames: TracebackType | None) -> Where:
-    """Return where in the program an error was raised."""
-    found = None
-    while frames is not None:
-        code = frames.tb_frame.f_code
-        if code.co_filename not in OURS:
-            found = code, frames.tb_lasti
-        frames = frames.tb_next
-    return found or (run.__code__, 0)
 
 
 @contextmanager

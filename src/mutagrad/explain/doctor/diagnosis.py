@@ -1,19 +1,23 @@
 """Follows a program call by call, and finds where PyTorch would raise or be wrong."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from types import TracebackType
 from typing import Any
 from weakref import ref
 
 from ...arrays import np
 from ...autograd.function import Applied
 from ...base.counters import counters
+from ...base.errors import MutagradError, NotSupported
 from ...base.modes import mode
+from ...base.provenance import OURS, Where, here
 from ...core.graph import Leaf
 from ...core.storage import TensorBase, memory_of
 from ...core.sweep import OUTPUT
 from ...optim.optimizer import register_optimizer_step_post_hook
-from ..torch_saves import Saved, by_slot, results_of, saved_by, tensors_of
+from ..torch_calls import by_slot, results_of, tensors_of
+from ..torch_saves import Saved, arguments, saved_by
 from ..watching import Call, Watcher
 from . import rules
 from .books import Books
@@ -21,7 +25,8 @@ from .shadow import Counter, Node, Save, Shadow, Write
 
 SWEEPS = {"backward", "autograd.backward", "autograd.grad"}
 APPLY = "autograd.Function.apply"
-EXPORTS = {"numpy", "__array__", "from_numpy", "untyped_storage", "storage", "data_ptr"}
+EXPORTS = {"numpy", "__array__", "from_numpy", "as_tensor", "asarray", "frombuffer", "from_dlpack", "untyped_storage",
+           "storage", "data_ptr"}
 
 
 class Diagnosis(Books, Watcher):
@@ -38,13 +43,21 @@ class Diagnosis(Books, Watcher):
     def __exit__(self, *error: Any) -> None:
         self._hook.remove()
         super().__exit__(*error)
+        if error and isinstance(error[1], MutagradError):
+            self.note_error(error[1], error[2])
+
+    def note_error(self, error: MutagradError, frames: TracebackType | None) -> None:
+        """Enter an error that ends the program: PyTorch raises there, too, unless only mutagrad lacks something."""
+        kind = "not_supported" if isinstance(error, NotSupported) else "error"
+        what = f"{type(error).__name__}: {error.what}"
+        self.findings.add(kind, last_of_user(frames), name="this call", error=what, fix=error.fix)
 
     def before(self, call: Call) -> None:
         self._carefully(self._look, call)
 
     def after(self, call: Call) -> None:
-        if call.error is None and call.notes is not None and call.notes.name not in SWEEPS:
-            self._carefully(self._enter_in_books, call)
+        if call.error is None and call.notes is not None:
+            self._carefully(self._enter_grads if call.notes.name in SWEEPS else self._enter_in_books, call)
 
     def _carefully(self, step: Callable[[Call], None], call: Call) -> None:
         """Take a step without ever getting in the program's way: what goes wrong here is told in the report."""
@@ -56,30 +69,47 @@ class Diagnosis(Books, Watcher):
 
     def _look(self, call: Call) -> None:
         name = short(call.name)
-        tensors = tensors_of(by_slot(call.args[1:] if name == APPLY else call.args, call.kwargs))
+        tensors = tensors_of(by_slot(call.args[1:], {})) if name == APPLY else arguments(name, call.args, call.kwargs)
         shadows = {slot: self.shadow(t) for slot, t in tensors.items() if isinstance(t, TensorBase)}
         recorded = mode.now.recorded and not mode.now.inference and not name.startswith("nn.init.")
         call.notes = Facts(name, tensors, shadows, recorded)
         if name in SWEEPS:
             rules.before_sweep(self, call)
             return
-        call.notes.known = self._known(call)
+        call.notes.known = self._known(call, ["out"])
         rules.before_call(self, call)
 
-    def _known(self, call: Call) -> Saved | None:
+    def _known(self, call: Call, results: Iterable[str]) -> Saved | None:
         facts = call.notes
         if call.name.endswith(("__get__", "__set__")):
             return None
-        return saved_by(facts.name, call.args, call.kwargs, self._needs if facts.recorded else _nothing)
+        needs = self._needs if facts.recorded else _nothing
+        if facts.name in rules.KEEP_ALL:
+            return Saved(frozenset(facts.tensors if any(map(needs, facts.tensors.values())) else ()))
+        return (saved_by(facts.name, call.args, call.kwargs, needs, results)
+                or saved_by(f"nn.functional.{facts.name}", call.args, call.kwargs, needs, results))
 
     def _needs(self, tensor: Any) -> bool:
         return isinstance(tensor, TensorBase) and self.shadow(tensor).requires_grad
 
+    def _enter_grads(self, call: Call) -> None:
+        """Enter derivatives that were recorded in turn: they keep what the operations that they are of have kept."""
+        edges, saves = call.notes.swept
+        for tensor in results_of(call.result).values():
+            if isinstance(tensor, TensorBase) and tensor._storage.writer is not None:
+                shadow = self.remember(tensor, Shadow(self.memory(tensor), Counter(), False, call.where))
+                shadow.node = Node("the derivative", call.where, edges, saves)
+
     def _enter_in_books(self, call: Call) -> None:
         facts = call.notes
         results = {slot: t for slot, t in results_of(call.result).items() if isinstance(t, TensorBase)}
+        if facts.known is not None:  # what else it writes is not counted: running statistics
+            for slot, tensor in facts.tensors.items():
+                facts.shadows[slot].memory.version = memory_of(tensor).version
         if facts.name == APPLY:
             self._dirty(call, results)
+        elif len(results) > 1:
+            facts.known = self._known(call, results)
         self._settle_writes(call, results)
         for slot, tensor in results.items():
             self._enter(call, slot, tensor)
@@ -133,6 +163,8 @@ class Diagnosis(Books, Watcher):
             return
         known = facts.known
         source = facts.shadows.get(known.views.get(slot, "")) if known is not None else None
+        if source is not None and source.memory is not self.memory(tensor):
+            source = None  # it may be a view, and is a copy here
         if source is None:
             source = next((facts.shadows[s] for s, t in facts.tensors.items()
                            if isinstance(t, TensorBase) and t._storage is tensor._storage), None)
@@ -140,14 +172,20 @@ class Diagnosis(Books, Watcher):
             source = next((s for s in facts.shadows.values() if s.memory is self.memory(tensor)), None)
         if source is None:
             leaf = isinstance(tensor._storage.writer, Leaf)
-            self.remember(tensor, Shadow(self.memory(tensor), Counter(), leaf, call.where))
+            made = self.remember(tensor, Shadow(self.memory(tensor), Counter(), leaf, call.where))
+            made.inference = mode.now.inference
         elif known is not None and slot in known.same:
             self.remember(tensor, source)
         else:
-            several = known is not None and slot in known.multiple or facts.name in rules.SEVERAL
-            made = "several" if several else "" if mode.now.recorded else "no_grad"
-            made = "function" if facts.name == APPLY else made
-            self.remember(tensor, source.view(made, call.where))
+            self.remember(tensor, source.view(self._how_made(facts, slot), call.where))
+
+    def _how_made(self, facts: Facts, slot: str) -> str:
+        """Return which kind of view a result is, of those that PyTorch does not let be written."""
+        if facts.name == APPLY:
+            return "function"
+        if facts.known is not None and slot in facts.known.multiple or facts.name in rules.SEVERAL:
+            return "several"
+        return "" if mode.now.recorded else "no_grad"
 
     def _export(self, call: Call) -> None:
         facts = call.notes
@@ -164,7 +202,8 @@ class Diagnosis(Books, Watcher):
             return
         edges = [edge for edge in (s.edge() for s in needing) if edge is not None]
         known = facts.known
-        node = Node(facts.name, call.where, edges, facts.saves, known is not None and known.raises, facts.repeats)
+        node = Node(facts.name, call.where, edges, facts.saves, known is not None and known.raises, facts.repeats,
+                    known is not None and bool(known.missing), facts.name in rules.KEEPERS)
         if facts.name == APPLY:
             self._save_of_function(call, node, results)
         elif known is None and not call.name.endswith("__get__"):
@@ -199,6 +238,12 @@ class Diagnosis(Books, Watcher):
         if facts.name in ("requires_grad_", "requires_grad.__set__") and "0" in facts.shadows:
             wanted = call.args[1] if len(call.args) > 1 else call.kwargs.get("requires_grad", True)
             facts.shadows["0"].own_grad = bool(wanted)
+        elif call.name == "Tensor.data.__set__":
+            shadow = facts.shadows["0"]
+            write = Write("data =", call.where, facts.tensors["0"]._array, kind="data_assigned")
+            for save in list(shadow.memory.saves):
+                if save.shadow is shadow and not save.slot.startswith("out"):
+                    save.unseen = write
         elif facts.name == "detach_" and "0" in facts.shadows:
             facts.shadows["0"].node, facts.shadows["0"].own_grad = None, False
 
@@ -218,6 +263,11 @@ class Diagnosis(Books, Watcher):
         if made is None:
             return
         given = {**facts.tensors, **results}
+        for slot, tensor in facts.tensors.items():
+            if any(tensor is kept for kept in vars(made.op.ctx).values()):
+                save = self._save(call, slot, tensor, made.op.name)
+                save.checked = False
+                node.saves.append(save)
         for source, value in zip(made.op.ctx._sources, made.saved):
             slot = self._slot_of(source, value, given, results)
             if slot is not None:
@@ -239,6 +289,7 @@ class Facts:
         self.known: Saved | None = None
         self.saves: list[Save] = []
         self.dirty: dict[str, int] = {}
+        self.swept: tuple[list[Any], list[Save]] = [], []
         self.repeats = False
         self.protected = counters.protected
 
@@ -275,6 +326,17 @@ def _written_part(call: Call, tensor: TensorBase) -> Any:
         index = call.args[1] if isinstance(call.args[1], tuple) else (call.args[1],)
         return tensor._array[index if ... in index else (*index, ...)]  # or one element would be no array
     return tensor._array
+
+
+def last_of_user(frames: TracebackType | None) -> Where:
+    """Return where in the program an error was raised."""
+    found = None
+    while frames is not None:
+        code = frames.tb_frame.f_code
+        if code.co_filename not in OURS:
+            found = code, frames.tb_lasti
+        frames = frames.tb_next
+    return found or here()
 
 
 def short(name: str) -> str:

@@ -66,6 +66,24 @@ KINDS = {
         WRONG, "{name} changes, through .data, a value that {saver} has kept for backward{elements}: PyTorch does not "
         "count such writes, and its gradient is silently that of the new value", "",
         "clone() {kept} where it is saved, or write after backward()"),
+    "data_assigned": Kind(
+        WRONG, "assigns other memory to .data of a tensor that {saver} has kept for backward: PyTorch's gradient is "
+        "silently that of the new values", "", "clone() {kept} where it is saved, or assign after backward()"),
+    "fused_step": Kind(
+        WRONG, "the fused optimizer changes a parameter that {saver} has kept for backward, and PyTorch does not count "
+        "its writes: its gradient is silently that of the new value", "", "call backward() before step()"),
+    "attribute_of_function": Kind(
+        WRONG, "{name} changes a value that {saver} has kept as an attribute of ctx: PyTorch does not look whether it "
+        "was written, and its gradient is silently that of the new value", "", "ctx.save_for_backward(...)"),
+    "inference_tensor": Kind(
+        RAISES, "{name} {does} a tensor that was made in inference mode", "{quote}",
+        "clone() it outside of inference mode, or make it in no_grad"),
+    "detach_of_view": Kind(
+        RAISES, "detaches a view in place", "Can't detach views in-place. Use detach() instead",
+        "y = y.detach()"),
+    "no_derivative": Kind(
+        RAISES, "goes back through {saver}, of which PyTorch has no derivative",
+        "derivative for ... is not implemented", "write it by operations that have one"),
     "numpy_write": Kind(
         WRONG, "NumPy, which shares this memory, changes a value that {saver} has kept for backward: PyTorch does not "
         "see it, and its gradient is silently that of the new value", "",

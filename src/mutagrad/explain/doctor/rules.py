@@ -4,12 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
+from ...base.modes import mode
 from ...base.provenance import describe
 from ...core.storage import TensorBase
-from ..torch_saves import tensors_of
+from ..torch_calls import tensors_of
 from ..watching import Call
 from .books import Books
-from .shadow import Node, Shadow, Write, addresses, overlap, reached
+from .shadow import Node, Save, Shadow, Write, addresses, overlap, reached
 
 SEVERAL = {"unbind", "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes"}
 NO_WRITE = {"requires_grad_", "retain_grad", "detach_", "share_memory_"}
@@ -18,6 +19,10 @@ PLACED = {"__setitem__", "index_put_", "index_put", "index_copy_", "index_copy",
 # Those that take no operand that shares memory with what they write, not even the very same.
 APART = {"index_put_", "index_copy_", "index_add_", "index_reduce_", "scatter_", "scatter_add_", "scatter_reduce_",
          "masked_scatter_"}
+# Those that keep a number or a mask of their own, of which nobody else can see the memory.
+KEEPERS = {"mul", "div", "true_divide", "mul_", "div_", "__rmul__", "__mul__", "__truediv__", "nn.functional.dropout"}
+# Layers as one call, whose products keep inputs and weights.
+KEEP_ALL = {"nn.functional.multi_head_attention_forward", "ops.recurrent.network", "ops.recurrent.padded"}
 MANY = 64  # writes of one line to one tensor, from which on what PyTorch does for each of them is felt
 
 
@@ -39,6 +44,23 @@ def before_call(doctor: Books, call: Call) -> None:
         _assigned(doctor, call, call.args[-1])
     if facts.name in PLACED:
         _duplicates(doctor, call)
+    if facts.name == "detach_" and "0" in facts.shadows and facts.shadows["0"].base is not None:
+        doctor.findings.add("detach_of_view", call.where)
+    _inference(doctor, call, needing)
+
+
+def _inference(doctor: Books, call: Call, needing: bool) -> None:
+    """Note tensors of inference mode that are written or kept outside of it."""
+    facts = call.notes
+    if mode.now.inference:
+        return
+    for slot, shadow in facts.shadows.items():
+        if shadow.inference and slot in facts.written():
+            doctor.findings.add("inference_tensor", call.where, slot=slot, name=facts.name, does="writes to",
+                                quote="Inplace update to inference tensor outside InferenceMode is not allowed")
+        elif shadow.inference and needing and facts.known is not None and slot in facts.known.saves:
+            doctor.findings.add("inference_tensor", call.where, slot=slot, name=facts.name, does="keeps for backward",
+                                quote="Inference tensors cannot be saved for backward")
 
 
 def _assigned(doctor: Books, call: Call, value: Any) -> None:
@@ -220,10 +242,12 @@ def before_sweep(doctor: Books, call: Call) -> None:
                                 shape=tuple(tensor._array.shape))
     edges = [edge for edge in (doctor.shadow(t).edge() for t in roots) if edge is not None]
     wanted = None if inputs is None else [e for e in (doctor.shadow(t).edge() for t in inputs) if e is not None]
-    for node in reached(edges, wanted):
+    visited = list(reached(edges, wanted))
+    for node in visited:
         _visit(doctor, call, node)
-        if not retain and node.saves:
+        if not retain and (node.saves or node.keeps):
             node.freed_at = call.where
+    call.notes.swept = edges, [save for node in visited for save in node.saves]
 
 
 ARGUMENTS = {"backward": ("tensors", "gradients", "retain_graph", "create_graph", "inputs"),
@@ -257,19 +281,24 @@ def _visit(doctor: Books, call: Call, node: Node) -> None:
         doctor.findings.add("always_raises", node.where, saver=saver)
     if node.repeats:  # PyTorch gives a gradient to values that are not there any more
         doctor.findings.add("duplicate_indices", node.where, slot="1", name=node.name)
+    if node.missing:
+        doctor.findings.add("no_derivative", node.where, saver=saver)
     for save in node.saves:
-        kept = "the result" if save.slot.startswith("out") else "the operand"
-        if save.shadow.counter.version != save.version:
-            write = save.shadow.counter.first_after(save.version)
-        else:
-            write = save.unseen
-        if write is not None:
-            kind = "data_write" if write is save.unseen else "overwritten_saved_value"
-            doctor.findings.add(kind, write.where, save.where, save.slot, name=write.name, saver=saver, kept=kept,
-                                elements=_told(overlap(save.array, write.array)))
-        elif save.changed_by_numpy():
-            where = save.shadow.memory.exported_at or save.where
-            doctor.findings.add("numpy_write", where, save.where, save.slot, saver=saver, kept=kept)
+        _look_at(doctor, save, saver)
+
+
+def _look_at(doctor: Books, save: Save, saver: str) -> None:
+    """Note a value that is not what it was when it was saved."""
+    write, kind = save.unseen, ""
+    if save.shadow.counter.version != save.version:
+        write = save.shadow.counter.first_after(save.version)
+        kind = "overwritten_saved_value" if save.checked else "attribute_of_function"
+    facts = {"saver": saver, "kept": "the result" if save.slot.startswith("out") else "the operand"}
+    if write is not None:
+        doctor.findings.add(kind or write.kind, write.where, save.where, save.slot, name=write.name,
+                            elements=_told(overlap(save.array, write.array)), **facts)
+    elif save.changed_by_numpy():
+        doctor.findings.add("numpy_write", save.shadow.memory.exported_at or save.where, save.where, save.slot, **facts)
 
 
 def _told(elements: list[tuple[int, ...]] | None) -> str:

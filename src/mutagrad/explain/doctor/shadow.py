@@ -25,6 +25,7 @@ class Write:
     where: Where
     array: Any
     version: int = 0
+    kind: str = "data_write"  # the finding, where PyTorch does not count it
 
 
 class Counter:
@@ -74,6 +75,7 @@ class Save:
     function: str
     version: int
     unseen: Write | None = None  # a write that did not count: through `.data`
+    checked: bool = True  # backward looks whether it was written; not at what a Function keeps as an attribute
     copy: Any = None
 
     def keep_copy(self) -> None:
@@ -96,18 +98,22 @@ class Node:
     saves: list[Save] = field(default_factory=list)
     always_raises: bool = False
     repeats: bool = False  # it writes an element more than once
+    missing: bool = False  # PyTorch has no derivative of it
+    keeps: bool = False  # something, if only of its own: it cannot be gone through twice
     freed_at: Where | None = None
 
 
 class Shadow:
     """What PyTorch would know of one tensor."""
 
-    __slots__ = ("__weakref__", "at_version", "base", "counter", "made", "memory", "node", "own_grad", "where")
+    __slots__ = ("__weakref__", "at_version", "base", "counter", "inference", "made", "memory", "node", "own_grad",
+                 "where")
 
     def __init__(self, memory: Memory, counter: Counter, requires_grad: bool, where: Where) -> None:
         self.memory, self.counter, self.own_grad, self.where = memory, counter, requires_grad, where
         self.node: Node | None = None
         self.base: Shadow | None = None
+        self.inference = False  # made in inference mode
         self.made = ""  # of a view that PyTorch does not let be written: "several", "no_grad"
         self.at_version = 0
 
