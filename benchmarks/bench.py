@@ -42,6 +42,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from figures import Figures
 from programs import ROWS, Row
@@ -80,6 +81,8 @@ class Result:
 class Worker:
     """A library in a process of its own; ask it by `ask("time", "small_mul")`."""
 
+    options: dict[str, object] = {}  # of Popen
+
     def __init__(self, library: str, threads: int, table: str = "programs", python: str = sys.executable, **settings: str) -> None:
         self.process = subprocess.Popen(
             [python, str(Path(__file__).with_name("worker.py")), library, table],
@@ -87,6 +90,7 @@ class Worker:
             stdout=subprocess.PIPE,
             text=True,
             env=environment(threads) | settings,
+            **self.options,
         )
 
     def ask(self, task: str, name: str, *details: float | str) -> dict:
@@ -131,12 +135,17 @@ def undisturbed(attempt: Callable[[], Result], used: Callable[[], float]) -> Res
     """Compare, and once more if programs beside what we `used` were in the way; the quieter of the two."""
     tries: list[Result] = []
     while len(tries) < 2 and not (tries and (tries[0].error or tries[0].others < QUIET)):
-        start, busy, ours = perf_counter(), machine_seconds(), used()
-        r = attempt()
-        others = machine_seconds() - busy - (used() - ours)
-        r.others = max(0.0, others / (perf_counter() - start) / (os.cpu_count() or 1))
-        tries.append(r)
+        tries.append(observed(attempt, used))
     return min(tries, key=lambda r: r.others)
+
+
+def observed(attempt: Callable[[], Any], used: Callable[[], float]) -> Any:
+    """The result of an attempt, with the share of the machine that programs beside what we `used` took meanwhile."""
+    start, busy, ours = perf_counter(), machine_seconds(), used()
+    r = attempt()
+    others = machine_seconds() - busy - (used() - ours)
+    r.others = max(0.0, others / (perf_counter() - start) / (os.cpu_count() or 1))
+    return r
 
 
 def machine_seconds() -> float:

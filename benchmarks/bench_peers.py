@@ -6,7 +6,7 @@
 
 The programs are in `peers/`, each as the library's manual would have it written. They are measured as those of `bench.py`:
 a process for each library, all take turns, and the figure is the least of all samples, here of at most 7 turns, or those
-that begin within 6 seconds of a library's time, but at least 2. Before anything is timed, a program has run once, or as
+that begin within 6 seconds of a library's own time. Before anything is timed, a program has run once, or as
 often as its library needs to compile it; compiling is not counted. The gradient of that run is compared with mutagrad's,
 element by element; a program whose gradient differs has no figure.
 
@@ -25,6 +25,7 @@ import math
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,17 +37,30 @@ from typing import Any
 
 import numpy as np
 
-from bench import OURS, QUIET, THEIRS, Worker, amount, machine, our_seconds, paint, undisturbed
+from bench import OURS, QUIET, THEIRS, Worker, amount, machine, observed, our_seconds, paint
 from figures import Figures
 from programs import ROWS
 
 HERE = Path(__file__).parent
-ROUNDS, LEAST_ROUNDS, LIBRARY_S = 7, 2, 6.0
+ROUNDS, LIBRARY_S = 7, 6.0
 SAMPLE_S = 0.02
 LIMIT_S = 90.0
 TOLERANCE = 1e-3  # of each element and of the root mean square: sums are rounded differently
-PONDS = "pond_80", "pond_1000", "pond_large"
-NAMES = "small_mix", "writes_10k", "reads_10k", *PONDS, "large_mix", "softmax", "layer_norm", "cross_entropy", "gelu", "train_mlp"
+# The rows that are measured, and what each is called in a sentence.
+NAMES = {
+    "small_mix": "small operations",
+    "writes_10k": "a loop that writes elements",
+    "reads_10k": "a loop that reads elements",
+    "pond_80": "a pond of 32 x 32 over 80 steps",
+    "pond_1000": "a pond of 32 x 32 over 1,000 steps",
+    "pond_large": "a pond of 512 x 512",
+    "large_mix": "elementwise operations on a million",
+    "softmax": "softmax",
+    "layer_norm": "layer_norm",
+    "cross_entropy": "cross_entropy",
+    "gelu": "gelu",
+    "train_mlp": "a training step of an MLP",
+}
 SETTINGS = {"JAX_PLATFORMS": "cpu", "DEV": "CPU", "ENABLE_TAICHI_HEADER_PRINT": "0"}
 
 
@@ -90,14 +104,20 @@ class Result:
 
 
 class Patient(Worker):
-    """A worker that is given up when it has not answered for LIMIT_S."""
+    """A worker that is given up when it has not answered for LIMIT_S, with all processes that it has started."""
+
+    options = {"start_new_session": True, "stderr": subprocess.DEVNULL}
 
     def answer(self) -> dict:
         if select.select([self.process.stdout], [], [], LIMIT_S)[0]:
             return super().answer()
-        self.process.kill()
-        self.process.wait()
+        self.end()
         return {"error": f"no answer within {LIMIT_S:.0f} s"}
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
 
 
 class Stable:
@@ -124,7 +144,7 @@ class Stable:
 
     def close(self) -> None:
         for worker in self.workers.values():
-            worker.__exit__()
+            worker.end()
 
 
 def settings(python: str, threads: int) -> dict[str, str]:
@@ -150,11 +170,11 @@ def measure(name: str, libraries: list[str], stable: Stable) -> Result:
     if OURS not in right or THEIRS not in right:
         result.error = "; ".join(f"{library}: {note}" for library, note in result.notes.items())
         return result
-    return undisturbed(lambda: timed(result, right, stable), stable.seconds)
+    return observed(lambda: timed(result, right, stable), stable.seconds)
 
 
 def title_of(name: str) -> str:
-    return f"pond, {ROWS[name].title}" if name in PONDS else ROWS[name].title
+    return f"pond, {ROWS[name].title}" if name.startswith("pond") else ROWS[name].title
 
 
 def checked(result: Result, libraries: list[str], stable: Stable) -> list[str]:
@@ -185,9 +205,9 @@ def timed(result: Result, libraries: list[str], stable: Stable) -> Result:
     """The least time of each library, taking turns."""
     least = dict.fromkeys(libraries, math.inf)
     spent = dict.fromkeys(libraries, 0.0)
-    for done in range(ROUNDS):
+    for _ in range(ROUNDS):
         for library in libraries:
-            if done >= LEAST_ROUNDS and spent[library] > LIBRARY_S or library in result.notes:
+            if spent[library] > LIBRARY_S or library in result.notes:
                 continue
             start = perf_counter()
             answer = stable.ask(library, "seconds", result.name, SAMPLE_S)
@@ -204,7 +224,8 @@ def timed(result: Result, libraries: list[str], stable: Stable) -> Result:
 def cell(r: Result, library: str) -> str:
     if library == THEIRS:
         return amount(r.seconds.get(THEIRS, math.inf), "")
-    return f"{r.ratio(library):.2f}" if library in r.seconds and THEIRS in r.seconds else "-"
+    ratio = r.ratio(library)
+    return "-" if math.isnan(ratio) else f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.1g}"
 
 
 def shown(results: Iterator[Result]) -> Iterator[Result]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench import OURS, QUIET, THEIRS, amount
-from bench_peers import LIBRARIES, Result, cell
+from bench_peers import LIBRARIES, NAMES, Result, cell
 from call_table import ROWS
 from figures import Where, read
 from scale import FIELDS, figure
@@ -31,6 +32,7 @@ SHOWN = {
     "train_gpt": "a training step of a small GPT",
     "train_cnn_32": "a training step of a CNN",
 }
+WIDTH = 130
 LEVEL = 0.05  # a difference that means nothing
 STEPWISE = OURS, THEIRS, "jax_eager", "mygrad", "autograd"  # libraries that compute as the program runs
 TEXT = """# Benchmarks
@@ -130,7 +132,7 @@ def picture(fast: Rows, plain: Rows) -> str:
 
 
 def verdict(fast: Rows, peers: Rows) -> str:
-    return " ".join(filter(None, [against_torch(fast), among_all(peers), among_stepwise(peers)]))
+    return textwrap.fill(" ".join(filter(None, [against_torch(fast), among_all(peers), among_stepwise(peers)])), WIDTH)
 
 
 def against_torch(fast: Rows) -> str:
@@ -145,8 +147,8 @@ def against_torch(fast: Rows) -> str:
     parts = [f"{text} {listed(group.partition(':')[0].lower() + f' ({m:.2f})' for group, m in means.items() if fits(m))}" for text, fits in kinds.items() if any(map(fits, means.values()))]
     return (
         f"Of {len(timed)} programs mutagrad[fast] is ahead of PyTorch by more than {LEVEL:.0%} in {ahead}, and behind by more in {behind}. "
-        f"By kind, with the geometric mean of the ratios: {'; '.join(parts)}. What a call costs decides the first kinds, and there "
-        "mutagrad does less; kernels decide the large ones, and PyTorch's are written by hand for each processor."
+        f"By kind, with the geometric mean of the ratios: {'; '.join(parts)}. Where operations are small, the cost of a call decides; "
+        "where they are large, that of the kernels, and PyTorch's are written for each processor."
     )
 
 
@@ -155,12 +157,12 @@ def among_all(peers: Rows) -> str:
     wins = winners(peers, tuple(LIBRARIES))
     if not wins:
         return ""
-    parts = [f"{LIBRARIES[library].title} at {listed(titles)}" for library, titles in wins.items()]
-    text = f"Of all the libraries below, these are the fastest: {'; '.join(parts)}."
+    parts = [f"{LIBRARIES[library].title} at {listed(names)}" for library, names in wins.items()]
+    text = f"Of all the libraries below, the fastest is {'; '.join(parts)}."
     if "jax_jit" in wins:
         text += (
-            " JAX under `jit` compiles the whole program, which takes seconds before the first result and asks for a program without "
-            "mutation, with shapes that are known; one that can be written so and runs often is fastest there."
+            " JAX under `jit` compiles the whole program, which takes a while before the first result and asks for a program without "
+            "mutation, whose shapes are known; one that can be written so, and runs often, belongs there."
         )
     return text
 
@@ -169,16 +171,17 @@ def among_stepwise(peers: Rows) -> str:
     wins = winners(peers, STEPWISE)
     if not wins:
         return ""
-    counts = listed(f"{LIBRARIES[library].title} {len(titles)} times" for library, titles in wins.items())
-    return f"Among the libraries that compute as the program runs, without compiling it, the fastest is {counts}."
+    count = sum(map(len, wins.values()))
+    parts = [f"{LIBRARIES[library].title} at {len(names)} ({listed(names)})" for library, names in wins.items()]
+    return f"Of those that compute as the program runs, without compiling it, the fastest at {count} programs is {'; '.join(parts)}."
 
 
 def winners(peers: Rows, libraries: tuple[str, ...]) -> dict[str, list[str]]:
-    """The titles of the rows at which each library is the fastest of some; the one with most rows is first."""
+    """What each library is the fastest of some at; the one with most is first."""
     found: dict[str, list[str]] = {}
     for r in peers.values():
         if seconds := {library: r["seconds"][library] for library in libraries if library in r["seconds"]}:
-            found.setdefault(min(seconds, key=seconds.__getitem__), []).append(r["title"])
+            found.setdefault(min(seconds, key=seconds.__getitem__), []).append(NAMES[r["name"]])
     return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
 
@@ -208,9 +211,9 @@ def peers_notes(results: list[Result]) -> str:
     notes: dict[str, list[str]] = {}
     for r in results:
         for library, note in r.notes.items():
-            notes.setdefault(f"{LIBRARIES[library].title}: {note}", []).append(r.title)
-    text = "".join(f" {note} ({listed(titles)})." for note, titles in notes.items())
-    return "A dash: the library was not installed, or it has no program for this row (Warp and Taichi are asked for the ponds only)." + text
+            notes.setdefault(f"{LIBRARIES[library].title}: {note}", []).append(NAMES[r.name])
+    text = "A dash: the library was not installed, or it has no program for this row (Warp and Taichi are asked for the ponds only)."
+    return textwrap.fill(text + "".join(f" {note} ({listed(names)})." for note, names in notes.items()), WIDTH)
 
 
 def scale_section(scale: Rows) -> str:
@@ -227,7 +230,7 @@ def scale_section(scale: Rows) -> str:
 
 
 def measured_with(machine: Where) -> str:
-    return "Measured with " + ", ".join(f"{key} {value}" for key, value in machine.items() if key != OURS)
+    return textwrap.fill("Measured with " + ", ".join(f"{key} {value}" for key, value in machine.items() if key != OURS), WIDTH)
 
 
 # -------------------------------------------------------------------------------------- the command
