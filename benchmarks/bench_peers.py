@@ -225,7 +225,7 @@ def cell(r: Result, library: str) -> str:
     if library == THEIRS:
         return amount(r.seconds.get(THEIRS, math.inf), "")
     ratio = r.ratio(library)
-    return "-" if math.isnan(ratio) else f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.1g}"
+    return "-" if math.isnan(ratio) else f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
 def shown(results: Iterator[Result]) -> Iterator[Result]:

@@ -21,6 +21,8 @@ from time import perf_counter
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "2")
+ANSWERS = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what a library prints is no answer
 LIBRARY = importlib.import_module(sys.argv[1])  # before NumPy: either library may set it up for itself
 
 import numpy as np  # noqa: E402
@@ -114,8 +116,6 @@ def memory(lib: Any, name: str) -> dict[str, Any]:
 
 
 def main(lib: Any) -> None:
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
     if hasattr(lib, "set_num_threads"):
         lib.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     timer = Timer(lib)
@@ -125,7 +125,7 @@ def main(lib: Any) -> None:
             answer = memory(lib, *details) if task == "memory" else getattr(timer, task)(*details)
         except Exception as error:  # one library lacks something: the row says so, the others go on
             answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
-        print(json.dumps(answer), file=answers, flush=True)
+        print(json.dumps(answer), file=ANSWERS, flush=True)
 
 
 if __name__ == "__main__":

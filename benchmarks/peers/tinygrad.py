@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinygrad import Device, Tensor, TinyJit, nn
+from tinygrad import Context, Device, Tensor, TinyJit, nn
 
 from peers import SPEED_SQUARED, SPRING, Run, inputs, rows
 from programs import RATE
@@ -104,7 +104,7 @@ def train_mlp(lib: Any) -> Run:
         Tensor.realize(first, *optimizer.schedule_step())
         return [first]
 
-    with Tensor.train():
+    with Context(TRAINING=1):
         return ready(step)
 
 
