@@ -172,7 +172,7 @@ def among_stepwise(peers: Rows) -> str:
     if not wins:
         return ""
     count = sum(map(len, wins.values()))
-    parts = [f"{LIBRARIES[library].title} at {len(names)} ({listed(names)})" for library, names in wins.items()]
+    parts = [f"{LIBRARIES[library].title} at {len(names)}" + (f" ({listed(names)})" if len(names) < 5 else "") for library, names in wins.items()]
     return f"Of those that compute as the program runs, without compiling it, the fastest at {count} programs is {'; '.join(parts)}."
 
 
