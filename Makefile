@@ -7,10 +7,11 @@ endif
 BIN := .venv/bin
 ORACLE := .venv-oracle/bin
 EXAMPLES := .venv-examples/bin
+PEERS := .venv-peers/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
 PYTEST := -m pytest -q -n 2 --dist worksteal
 
-.PHONY: anew tour test matrix smoke soak oracle coverage saves compiled stubs bench bench-calls bench-document bench-xla bench-gpu examples lint clean help
+.PHONY: anew tour test matrix smoke soak oracle coverage saves compiled stubs bench bench-peers bench-scale bench-calls bench-document bench-xla bench-gpu examples lint clean help
 
 help:
 	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
@@ -23,6 +24,8 @@ help:
 	@echo "make compiled  writes the list in docs/compiled.md: what a compiled step refuses"
 	@echo "make stubs   writes the .pyi files: what type checkers and editors know of the package"
 	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
+	@echo "make bench-peers  JAX, MyGrad, autograd, tinygrad, Warp and Taichi on some of its programs"
+	@echo "make bench-scale  one of 100,000 views, of a million writes, of ten million nodes: what it costs"
 	@echo "make bench-document  writes docs/benchmarks.md: the same with compiled kernels and with NumPy alone"
 	@echo "make bench-calls  single calls of the API as ratios to PyTorch, by family"
 	@echo "make bench-xla  compiled steps against eager ones and hand-written JAX   make bench-gpu  the same on a GPU"
@@ -80,17 +83,39 @@ saves: .venv-oracle/ready
 stubs: .venv/ready
 	PYTHONPATH=tests $(BIN)/python -m stubs
 
+# The other libraries are measured too where `make bench-peers` has installed them.
 bench: .venv-oracle/ready
 	$(ORACLE)/python -m compileall -q src
 	$(ORACLE)/python benchmarks/bench.py
+	$(ORACLE)/python benchmarks/scale.py
+	$(ORACLE)/python benchmarks/bench_peers.py --peers $(PEERS)/python
 
-# Writes docs/benchmarks.md and its picture, and prints the table of the README.
+# Libraries to compare with, each if it can be installed. tinygrad needs a clang; ziglang has one.
+.venv-peers/ready: Makefile $(call again,.venv-peers)
+	$(PYTHON) -m venv $(if $(filter anew,$^),--clear) .venv-peers
+	$(PEERS)/python -m pip install -q --upgrade pip
+	@for package in jax mygrad autograd tinygrad ziglang warp-lang taichi; do \
+		$(PEERS)/python -m pip install -q $$package || echo "$$package cannot be installed here: its column stays empty"; done
+	@touch $@
+
+# Figures are written as they come, for `make bench-document`. COMPARED takes options: make bench-peers COMPARED=--resume
+bench-peers: .venv-oracle/ready .venv-peers/ready
+	$(ORACLE)/python -m compileall -q src
+	$(ORACLE)/python benchmarks/bench_peers.py --peers $(PEERS)/python --json .bench-peers.json $(COMPARED)
+
+bench-scale: .venv-oracle/ready
+	$(ORACLE)/python -m compileall -q src
+	$(ORACLE)/python benchmarks/scale.py --json .bench-scale.json
+
+# Writes docs/benchmarks.md and its picture, and prints the table of the README. If it is cut off, it goes on from there the next
+# time. The figures of `make bench-peers` are taken as they are.
 bench-document: .venv-oracle/ready
 	$(ORACLE)/python -m compileall -q src
-	MUTAGRAD_KERNELS=numba $(ORACLE)/python benchmarks/bench.py --json .bench-fast.json
-	MUTAGRAD_KERNELS=numpy $(ORACLE)/python benchmarks/bench.py --json .bench-numpy.json
-	$(ORACLE)/python benchmarks/document.py .bench-fast.json .bench-numpy.json
-	@rm -f .bench-fast.json .bench-numpy.json
+	MUTAGRAD_KERNELS=numba $(ORACLE)/python benchmarks/bench.py --resume --json .bench-fast.json
+	MUTAGRAD_KERNELS=numpy $(ORACLE)/python benchmarks/bench.py --resume --json .bench-numpy.json
+	$(ORACLE)/python benchmarks/scale.py --resume --json .bench-scale.json
+	$(ORACLE)/python benchmarks/document.py .bench-fast.json .bench-numpy.json --peers .bench-peers.json --scale .bench-scale.json
+	@rm -f .bench-fast.json .bench-numpy.json .bench-scale.json
 
 # CALLS takes options: make bench-calls CALLS="--family sorting"
 bench-calls: .venv-oracle/ready
@@ -116,4 +141,4 @@ lint: .venv/ready
 	$(BIN)/mypy --cache-dir .mypy_cache/sources $(STUBBED)
 
 clean:
-	rm -rf .venv .venv-oracle .venv-examples .venv-3.* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oracle .venv-examples .venv-peers .bench-* .venv-3.* .pytest_cache .mypy_cache .ruff_cache

@@ -5,6 +5,7 @@
     python benchmarks/bench.py --only small_mul --only memory
     python benchmarks/bench.py --markdown            # the table in the README
     python benchmarks/bench.py --check               # exit 1 if a target is missed
+    python benchmarks/bench.py --json figures.json --resume   # rows are written as they come; go on where it was cut off
 
 How it is measured. Each library runs the same program (`programs.py`) in its own process (`worker.py`), and
 the two take turns: mutagrad, PyTorch, mutagrad, PyTorch ... One sample is the mean over about 20 ms, or one
@@ -35,13 +36,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
+from figures import Figures
 from programs import ROWS, Row
 
 OURS, THEIRS = "mutagrad", "torch"
@@ -78,21 +81,27 @@ class Result:
 class Worker:
     """A library in a process of its own; ask it by `ask("time", "small_mul")`."""
 
-    def __init__(self, library: str, threads: int, table: str = "programs") -> None:
+    options: dict[str, object] = {}  # of Popen
+
+    def __init__(self, library: str, threads: int, table: str = "programs", python: str = sys.executable, **settings: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("worker.py")), library, table],
+            [python, str(Path(__file__).with_name("worker.py")), library, table],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=environment(threads),
+            env=environment(threads) | settings,
+            **self.options,
         )
 
     def ask(self, task: str, name: str, *details: float | str) -> dict:
         try:
             print(json.dumps([task, name, *details]), file=self.process.stdin, flush=True)
-            return json.loads(self.process.stdout.readline())
+            return self.answer()
         except (BrokenPipeError, json.JSONDecodeError):
             return {"error": f"the process ended with status {self.process.wait()}"}
+
+    def answer(self) -> dict:
+        return json.loads(self.process.stdout.readline())
 
     def seconds(self) -> float:
         """Processor time that it has used so far."""
@@ -126,12 +135,17 @@ def undisturbed(attempt: Callable[[], Result], used: Callable[[], float]) -> Res
     """Compare, and once more if programs beside what we `used` were in the way; the quieter of the two."""
     tries: list[Result] = []
     while len(tries) < 2 and not (tries and (tries[0].error or tries[0].others < QUIET)):
-        start, busy, ours = perf_counter(), machine_seconds(), used()
-        r = attempt()
-        others = machine_seconds() - busy - (used() - ours)
-        r.others = max(0.0, others / (perf_counter() - start) / (os.cpu_count() or 1))
-        tries.append(r)
+        tries.append(observed(attempt, used))
     return min(tries, key=lambda r: r.others)
+
+
+def observed(attempt: Callable[[], Any], used: Callable[[], float]) -> Any:
+    """The result of an attempt, with the share of the machine that programs beside what we `used` took meanwhile."""
+    start, busy, ours = perf_counter(), machine_seconds(), used()
+    r = attempt()
+    others = machine_seconds() - busy - (used() - ours)
+    r.others = max(0.0, others / (perf_counter() - start) / (os.cpu_count() or 1))
+    return r
 
 
 def machine_seconds() -> float:
@@ -147,6 +161,17 @@ def our_seconds() -> float:
     """Processor time of this program and of the workers that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
+
+
+def recorded(rows: list[Row], figures: Figures, measure: Callable[[Row], Result]) -> Iterator[Result]:
+    """The result of each row: the one that the figures have, or else measured and added to them."""
+    for row in rows:
+        if row.name in figures.rows:
+            yield Result(**{f.name: figures.rows[row.name][f.name] for f in fields(Result)})
+            continue
+        r = measure(row)
+        figures.add(asdict(r) | {"ratio": r.ratio, "missed": r.missed})
+        yield r
 
 
 def compare(row: Row, libraries: list[str], threads: int) -> Result:
@@ -303,6 +328,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="list the rows and stop")
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the figures to FILE")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that FILE has, and measure the others")
     parser.add_argument("--check", action="store_true", help="exit 1 if a target is missed")
     parser.add_argument("--solo", choices=(OURS, THEIRS), help="measure one library alone")
     parser.add_argument("--threads", type=int, default=2, help="threads for each library (2)")
@@ -318,8 +344,9 @@ def main() -> int:
     libraries = [args.solo] if args.solo else [OURS, THEIRS]
     if absent := [library for library in libraries if find_spec(library) is None]:
         sys.exit(f"{' and '.join(absent)} cannot be imported by {sys.executable}; `make bench` installs both")
-    measured = (undisturbed(partial(compare, r, libraries, args.threads), our_seconds) for r in rows)
     where = machine(args.threads)
+    figures = Figures(args.json, where, args.resume)
+    measured = recorded(rows, figures, lambda row: undisturbed(partial(compare, row, libraries, args.threads), our_seconds))
     heading = ", ".join(f"{key} {value}" for key, value in where.items())
     if args.markdown:
         results = list(measured)
@@ -328,9 +355,6 @@ def main() -> int:
         print(heading)
         results = list(terminal(measured))
         print(growth(results, as_markdown=False))
-    if args.json:
-        figures = [asdict(r) | {"ratio": r.ratio, "missed": r.missed} for r in results]
-        args.json.write_text(json.dumps({"machine": where, "rows": figures}, indent=1) + "\n")
     missed = [r.name for r in results if r.missed] if not args.solo else []
     if missed and not args.markdown:
         print(f"\n{len(missed)} missed: {', '.join(missed)}")

@@ -14,6 +14,7 @@ Every input comes from NumPy with a fixed seed, so that the libraries see equal 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -53,14 +54,21 @@ def row(title: str, **settings: Any) -> Callable[[Callable[[Any], Run]], Callabl
     return declare
 
 
-def leaf(lib: Any, *shape: int, mean: float = 1.0, spread: float = 1e-3, seed: int = 0) -> Any:
-    """A float32 leaf of values near `mean`: long products of numbers near 1 stay near 1."""
-    values = np.random.default_rng(seed).normal(mean, spread, shape).astype(np.float32)
-    return lib.tensor(values, requires_grad=True)
+def values(*shape: int, mean: float = 1.0, spread: float = 1e-3, seed: int = 0) -> np.ndarray:
+    """Float32 values near `mean`: long products of numbers near 1 stay near 1."""
+    return np.random.default_rng(seed).normal(mean, spread, shape).astype(np.float32)
+
+
+def whole_numbers(high: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, high, shape)
+
+
+def leaf(lib: Any, *shape: int, **settings: Any) -> Any:
+    return lib.tensor(values(*shape, **settings), requires_grad=True)
 
 
 def indices(lib: Any, high: int, *shape: int) -> Any:
-    return lib.tensor(np.random.default_rng(1).integers(0, high, shape))
+    return lib.tensor(whole_numbers(high, *shape))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -654,12 +662,18 @@ GROUP = "Training: float32, forward + backward + step of the optimizer"
 RATE = 1e-12  # so small that the gradient, which is compared, is the same after however many steps
 
 
-def filled(model: Any) -> Any:
-    """A model whose parameters have equal values in both libraries: as small as its layers would draw them."""
+def drawn(shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+    """Parameters as small as their layers would draw them, the same for every library."""
     random = np.random.default_rng(0)
-    for p in model.parameters():
-        spread = (p.numel() // p.shape[0]) ** -0.5 if p.ndim > 1 else 0.1
-        p.data.copy_(type(p.data)(random.normal(0, spread, tuple(p.shape)).astype(np.float32)))
+    spreads = [math.prod(shape[1:]) ** -0.5 if len(shape) > 1 else 0.1 for shape in shapes]
+    return [random.normal(0, spread, shape).astype(np.float32) for spread, shape in zip(spreads, shapes, strict=True)]
+
+
+def filled(model: Any) -> Any:
+    """A model whose parameters have equal values in both libraries."""
+    parameters = list(model.parameters())
+    for p, value in zip(parameters, drawn([tuple(p.shape) for p in parameters]), strict=True):
+        p.data.copy_(type(p.data)(value))
     return model
 
 

@@ -3,7 +3,8 @@
     echo '["time", "small_mul"]' | python benchmarks/worker.py torch
     echo '["seconds", "x + y", 0.02]' | python benchmarks/worker.py torch call_table
 
-The second argument is the module whose `ROWS` are asked for, `programs` where there is none.
+The second argument is the module whose `ROWS` are asked for, `programs` where there is none; `peers.warp` has the programs
+as that library's manual would have them written.
 
 A process for each library, not one for both: an allocator that one of them tunes, or a thread pool that one
 of them leaves spinning, must not help or hurt the other.
@@ -15,15 +16,18 @@ import gc
 import importlib
 import json
 import os
-import re
 import sys
 from time import perf_counter
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "2")
+ANSWERS = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what a library prints is no answer
 LIBRARY = importlib.import_module(sys.argv[1])  # before NumPy: either library may set it up for itself
 
 import numpy as np  # noqa: E402
+
+from resident import status  # noqa: E402
 
 ROWS = importlib.import_module((sys.argv[2:] or ["programs"])[0]).ROWS
 
@@ -57,6 +61,13 @@ class Timer:
         np.savez(path, **ROWS[name].arrays(self.program(name)()))
         return {}
 
+    def save_gradient(self, name: str, path: str) -> dict[str, Any]:
+        """Write the gradient that the program returns into a file, or say that the library has no such program."""
+        if name not in ROWS:
+            return {"absent": True}
+        np.save(path, array_of(self.program(name)()))
+        return {}
+
     def program(self, name: str) -> Any:
         if name != self.name:
             self.run = None  # its memory is for the next
@@ -79,8 +90,15 @@ class Timer:
 
 def digest(g: Any) -> list[float]:
     """The sum, and the sum of magnitudes, which says how much rounding the first may show."""
-    values = np.asarray(g.detach(), dtype=np.float64)
+    values = array_of(g).astype(np.float64)
     return [values.sum(), np.abs(values).sum()]
+
+
+def array_of(g: Any) -> np.ndarray:
+    """Whatever a library calls an array, as NumPy's."""
+    for name in ("detach", "numpy", "to_numpy"):
+        g = getattr(g, name)() if hasattr(g, name) else g
+    return np.asarray(g)
 
 
 def memory(lib: Any, name: str) -> dict[str, Any]:
@@ -97,11 +115,6 @@ def memory(lib: Any, name: str) -> dict[str, Any]:
     return {"value": peak if name == "memory_process" else peak - before, "gradient": digest(g)}
 
 
-def status(field: str) -> int:
-    with open("/proc/self/status") as file:
-        return 1024 * int(re.search(rf"{field}:\s+(\d+)", file.read())[1])
-
-
 def main(lib: Any) -> None:
     if hasattr(lib, "set_num_threads"):
         lib.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
@@ -112,7 +125,7 @@ def main(lib: Any) -> None:
             answer = memory(lib, *details) if task == "memory" else getattr(timer, task)(*details)
         except Exception as error:  # one library lacks something: the row says so, the others go on
             answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=ANSWERS, flush=True)
 
 
 if __name__ == "__main__":

@@ -121,6 +121,23 @@ def recurrence_over_rows(n):
     h.sum().backward()
 
 
+def views_alive_and_written(n):
+    x = mg.ones(n, requires_grad=True)
+    y = x * 2
+    views = [y[i] for i in range(n)]
+    for view in views:
+        view.mul_(0.5)
+    y.sum().backward()
+
+
+def a_chain_of_nodes(n):
+    x = mg.ones(2, requires_grad=True)
+    y = x
+    for _ in range(n):
+        y = y + 1.0
+    y.sum().backward()
+
+
 def regions(n, call, shape=(50,)):
     x = mg.ones(n, *shape, requires_grad=True)
     total = mg.zeros(())
@@ -182,9 +199,26 @@ def test_checkpoints_are_linear(program):
 
 
 @pytest.mark.parametrize("program", [element_writes, a_leaf_and_the_whole_written_in_turn, writes_for_all_slices, writes_from_names, constant_writes, writes_of_a_mask, writes_into_a_leaf, element_reads,
-                                     reads_only_of_what_was_written, table_by_cells, recurrence_over_rows], ids=lambda p: p.__name__)
+                                     reads_only_of_what_was_written, table_by_cells, recurrence_over_rows, views_alive_and_written, a_chain_of_nodes], ids=lambda p: p.__name__)
 def test_linear(program):
     grows_linearly(program)
+
+
+@pytest.mark.parametrize("program, most", [(views_alive_and_written, 1000), (element_writes, 1000), (a_chain_of_nodes, 300)], ids=["views", "writes", "nodes"])
+def test_memory_is_linear(program, most):
+    """The most that is held at a time, in bytes for each view, write or node; benchmarks/scale.py measures it at full size."""
+    def peak(n):
+        gc.collect()
+        tracemalloc.start()
+        try:
+            program(n)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    program(10)
+    small, large = peak(1000) / 1000, peak(4000) / 4000
+    assert large <= min(1.3 * small, most)
 
 
 # What is asked of one row among many. Each row has more than 32 elements: smaller values are saved by copy.
