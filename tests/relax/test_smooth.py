@@ -61,6 +61,19 @@ def test_the_larger_is_too_large_by_no_more_than_is_said(t: float) -> None:
     assert 0 <= LINE.min() - relax.min(LINE, temperature=t) <= t * math.log(len(LINE))
 
 
+def test_infinite_ones_are_the_largest_and_the_smallest() -> None:
+    low, high = mg.full((3,), -math.inf), mg.tensor([math.inf, 1.0])
+    assert relax.max(low).item() == -math.inf and relax.max(high).item() == math.inf and relax.min(-low).item() == math.inf
+
+
+def test_what_overflows_over_the_temperature_has_its_derivatives() -> None:
+    x = leaf(1e35, -1e35, math.inf, -math.inf, 2.0)
+    for function, slope in ((relax.maximum, [1, 0, 1, 0, 1]), (relax.minimum, [0, 1, 0, 1, 0])):
+        first = mg.autograd.grad(function(x, 0.0, temperature=1e-6).sum(), x, create_graph=True)[0]
+        same(first, slope), same(mg.autograd.grad(first.sum(), x)[0], [0] * 5)
+        same(mg.func.jvp(lambda v: function(v, 0.0, temperature=1e-6), (x.detach(),), (mg.ones(5),))[1], slope)
+
+
 def test_the_gradient_of_the_largest_is_softmax() -> None:
     x = leaf(1.0, 2.0, 4.0)
     relax.max(x, temperature=0.7).backward()

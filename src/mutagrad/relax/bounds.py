@@ -15,8 +15,6 @@ from .arguments import filled_dims, floating, operand, positive
 
 __all__ = ["clamp", "max", "maximum", "min", "minimum"]
 
-FAR = 700.0  # exp(-FAR) is still a number, and log(1 + exp(FAR)) is FAR to the last bit
-
 
 def maximum(input: Tensor, other: Tensor | float, *, temperature: Tensor | float = 1.0) -> Tensor:
     """Return the larger of two, rounded where they meet: too large by at most 0.7 temperatures.
@@ -38,7 +36,7 @@ def _larger(x: Tensor, y: Tensor, t: Any) -> Tensor:
 
 
 def _log1pexp(x: Tensor) -> Tensor:
-    return x.clamp(-FAR, FAR).logaddexp(x.new_zeros(()))
+    return x.logaddexp(x.new_zeros(()))
 
 
 def minimum(input: Tensor, other: Tensor | float, *, temperature: Tensor | float = 1.0) -> Tensor:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ..autograd import no_grad
 from ..base.errors import ShapeError
 from ..base.modes import keeps_modes
-from ..core.dtypes import finfo
 from ..nn import functional as F
 from ..ops.create.create import arange
 from ..ops.random.draws import rand
@@ -151,8 +150,7 @@ def bernoulli(logits: Tensor, hard: bool = False, *, temperature: Tensor | float
     As the temperature goes to 0: `mutagrad.bernoulli(sigmoid(logits))`; so are the values with `hard`. It is
     `gumbel_softmax` for two categories, which Maddison, Mnih & Teh (2017) call binary concrete.
     """
-    t, limits = positive(temperature, floating(logits, "relax.bernoulli"), "relax.bernoulli"), finfo(logits.dtype)
-    drawn = rand(logits.shape, dtype=logits.dtype, device=logits.device, generator=generator)
-    score = logits + drawn.clamp(limits.tiny, 1 - limits.eps).logit()
+    t = positive(temperature, floating(logits, "relax.bernoulli"), "relax.bernoulli")
+    score = logits + rand(logits.shape, dtype=logits.dtype, device=logits.device, generator=generator).logit()
     soft = (score / t).sigmoid()
     return straight_through(score > 0, soft) if hard else soft
