@@ -93,6 +93,12 @@ def test_a_draw_follows_its_generator_and_its_dim() -> None:
     same(relax.gumbel_softmax(x, 0).sum(0), mg.ones(5)), same(relax.gumbel_softmax(x, 1).sum(1), mg.ones(3))
 
 
+def test_a_draw_is_pytorchs() -> None:
+    x = mg.randn(4, 3)
+    mine, known = relax.gumbel_softmax(x, 0, temperature=0.7, generator=mg.Generator().manual_seed(5)), mg.nn.functional.gumbel_softmax(x, 0.7, dim=0, generator=mg.Generator().manual_seed(5))
+    same(mine, known, 1e-5)
+
+
 def test_a_draw_is_pulled_towards_what_pays() -> None:
     mg.manual_seed(0)
     logits = mg.zeros(3, requires_grad=True)

@@ -172,7 +172,7 @@ def test_outside_the_gradient_of_a_position_is_that_of_what_goes_on_there() -> N
 def test_far_outside() -> None:
     x, at = mg.tensor([1.0, 2.0, 4.0]), mg.tensor([-1e30, 1e30, -301.0, 302.0])
     same(relax.read(x, at, outside="clamp"), [1, 4, 1, 4]), same(relax.read(x, at, outside="zero", mode="cubic"), [0, 0, 0, 0])
-    same(relax.read(x, at[2:], outside="wrap"), [4, 4])
+    same(relax.read(x, at[2:], outside="wrap"), [4, 4]), same(relax.read(x, at[:2], outside="wrap"), x[[int(p) % 3 for p in at[:2].tolist()]])
     same(relax.add_(x.clone(), at, 1.0, outside="zero"), x)
 
 
@@ -197,6 +197,8 @@ def test_integers_beside_fractions_mean_their_elements() -> None:
     same(relax.read(x, (1, at)), relax.read(x[1], at).detach())
     written = relax.write_(x.clone(), (batch - 3, at.detach()), 1.0)
     same(written, mg.stack([relax.write_(row.clone(), p, 1.0) for row, p in zip(x, at.detach())]))
+    twice = relax.write_(mg.zeros(3, 5), (mg.tensor([2, -1]), 1.5), mg.tensor([4.0, 8.0]))  # the same row by two names
+    same(twice[2], [0, 5, 5, 0, 0])
     with pytest.raises(IndexError, match="out of range"):
         relax.read(x, (batch + 1, at))
     with pytest.raises(IndexError, match="out of range"):
@@ -211,6 +213,28 @@ def test_rows_with_positions_of_their_own(dim: int) -> None:
     same(relax.scatter_add_(x.clone(), dim, index.float(), values), x.clone().scatter_add_(dim, index, values))
     at = (mg.rand(2, 3, 4) * 2).double().requires_grad_()
     assert gradcheck(lambda x, at: relax.gather(x, dim, at, mode="cubic"), (x.double().requires_grad_(), at))
+
+
+def test_an_image_is_read_as_grid_sample_does() -> None:
+    image, rows, columns = mg.randn(5, 7), mg.rand(20) * 8 - 2, mg.rand(20) * 10 - 2
+    grid = mg.stack([columns / 3 - 1, rows / 2 - 1], -1)[None, None]
+    for outside, padding in (("zero", "zeros"), ("clamp", "border")):
+        expected = mg.nn.functional.grid_sample(image[None, None], grid, padding_mode=padding, align_corners=True)
+        same(relax.read(image, (rows, columns), outside=outside), expected[0, 0, 0], 1e-5)  # type: ignore[arg-type]
+
+
+def test_numbers_of_any_kind_are_positions() -> None:
+    x = mg.arange(12.0).reshape(3, 4)
+    for row, column in ((1, 0.5), (np.int64(1), np.float32(0.5)), (mg.tensor(1), np.float64(0.5)), (-2, 0.5)):
+        assert relax.read(x, (row, column)).item() == 4.5  # type: ignore[arg-type]
+
+
+def test_an_index_that_is_no_integer_is_told_where_to_go() -> None:
+    x, at = mg.zeros(4), mg.tensor([0.5], requires_grad=True)
+    for call, name in ((lambda: x[at], "relax.read"), (lambda: x.index_put_((at,), mg.ones(1)), "relax.read"), (lambda: x.gather(0, at), "relax.gather")):
+        with pytest.raises(IndexError) as raised:
+            call()
+        assert f"mutagrad.{name}" in raised.value.fix  # type: ignore[attr-defined]
 
 
 def test_types_are_those_of_the_tensor() -> None:

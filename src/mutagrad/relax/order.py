@@ -4,6 +4,8 @@ Both need memory for the square of the number of elements along the dimension.
 """
 from __future__ import annotations
 
+from numbers import Integral
+
 from ..base import return_types
 from ..base.errors import BadValue
 from ..ops.create.create import arange
@@ -92,10 +94,10 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, *,
 
 
 def _count(k: int, last: Tensor, name: str) -> int:
-    if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= last.shape[-1]:
+    if isinstance(k, bool) or not isinstance(k, Integral) or not 0 <= k <= last.shape[-1]:
         raise BadValue(f"{name}: k must be an integer from 0 to {last.shape[-1]}, got {k!r}",
                        why="there are no more elements along the dimension")
-    return k
+    return int(k)
 
 
 def topk_mask(input: Tensor, k: int, dim: int = -1, largest: bool = True, *,

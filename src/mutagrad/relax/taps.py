@@ -1,10 +1,12 @@
 """From a fractional position to the places around it and their weights."""
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, Union
 
 from ..arrays.kinds import anywhere
 from ..base.errors import BadArgument, BadIndex, DTypeError, ShapeError, bad_choice
+from ..core.dtypes import float64
 from ..ops.create.create import arange, as_tensor
 from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
@@ -74,8 +76,10 @@ def _as_tensors(x: Tensor, positions: Positions, name: str) -> list[Tensor]:
 
 
 def _as_position(part: Any, x: Tensor, name: str) -> Tensor:
-    if isinstance(part, (int, float)) and not isinstance(part, bool):
-        return as_tensor(part, dtype=x.real.dtype if isinstance(part, float) else None, device=x.device)
+    if isinstance(part, Integral) and not isinstance(part, bool):
+        return as_tensor(int(part), device=x.device)
+    if isinstance(part, Real) and not isinstance(part, bool):
+        return as_tensor(float(part), dtype=float64, device=x.device)
     if not isinstance(part, Tensor):
         raise BadArgument(f"{name}: a position must be a tensor or a number, not {type(part).__name__}",
                           fix="a tensor for the first dimension, or a tuple of them; x.movedim(dim, 0) for others")
@@ -126,7 +130,7 @@ def _bounded(position: Tensor, size: int, outside: Outside) -> tuple[Tensor, Ten
         place = position.remainder(size)
         return place, place.detach().floor()
     if outside == "zero":
-        place = position.clamp(-3, size + 2)  # farther out all weights are zero
+        place = position.clamp(-3, size + 2)  # farther out all weights are zero, and integers end
         return place, place.detach().floor()
     place = position.clamp(0, size - 1)
     return place, place.detach().floor().clamp(max=max(size - 2, 0))
