@@ -8,8 +8,6 @@ import pytest
 import mutagrad as mg
 from mutagrad import relax
 
-pytest.importorskip("jax", reason="needs the extra xla")
-
 GIVEN = ([1.0, 5.0, 2.0, 7.0], [0.5, 0.25, 2.0], [3.0, -1.0, 2.0])
 
 

@@ -75,8 +75,8 @@ def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float 
     """Return elements that approach the limits and never pass them, so that the gradient dies away without a jump.
 
     >>> import mutagrad as mg
-    >>> mg.relax.clamp(mg.tensor([-9., 0., 0.5, 1., 9.]), 0., 1., temperature=0.1)
-    tensor([0.0000, 0.0693, 0.5000, 0.9307, 1.0000])
+    >>> mg.relax.clamp(mg.tensor([-1., 0., 0.5, 1., 2.]), 0., 1., temperature=0.2)
+    tensor([0.0013, 0.1373, 0.5000, 0.8627, 0.9987])
 
     As the temperature goes to 0: `mutagrad.clamp(x, min, max)`.
     """
