@@ -225,7 +225,7 @@ def test_an_image_is_read_as_grid_sample_does() -> None:
 
 def test_numbers_of_any_kind_are_positions() -> None:
     x = mg.arange(12.0).reshape(3, 4)
-    for row, column in ((1, 0.5), (np.int64(1), np.float32(0.5)), (mg.tensor(1), np.float64(0.5)), (-2, 0.5)):
+    for row, column in ((1, 0.5), (np.int64(1), np.float32(0.5)), (mg.tensor(1), np.float64(0.5)), (mg.tensor(1, dtype=mg.uint8), 0.5), (-2, 0.5)):
         assert relax.read(x, (row, column)).item() == 4.5  # type: ignore[arg-type]
 
 
@@ -296,6 +296,9 @@ X = mg.ones(4, 3)
     (lambda: relax.gather(X, 1, mg.rand(4)), RuntimeError, r"positions of shape \(4,\) do not fit shape \(4, 3\)"),
     (lambda: relax.gather(X, 1, mg.rand(5, 2)), RuntimeError, "do not fit"),
     (lambda: relax.gather(X, 1, mg.ones(4, 1, dtype=mg.int64)), TypeError, "relax.gather: expects a floating point tensor"),
+    (lambda: relax.gather(X, 1, mg.full((4, 1), 2.5)), IndexError, "relax.gather: positions from 2.5 to 2.5 leave dimension 1 of size 3"),
+    (lambda: relax.scatter_(X, 0, mg.full((1, 3), -0.5), 1.0), IndexError, "relax.scatter_: positions from -0.5"),
+    (lambda: relax.scatter_add_(X, 0, mg.full((1, 3), 1.5), mg.ones(2, 3)), RuntimeError, r"relax.scatter_add_: values of shape \(2, 3\)"),
     (lambda: relax.gather(X, 2, mg.rand(4, 1)), IndexError, "relax.gather: Dimension out of range"),
 ], ids=lambda v: v.replace(" ", "_")[:40] if isinstance(v, str) else "")
 def test_mistakes_say_what_is_wrong_and_change_nothing(call: Any, kind: type, message: str) -> None:

@@ -36,7 +36,11 @@ def read(input: Tensor, positions: Positions, *, mode: Mode = "linear", outside:
     'clamp' takes the nearest element (and no gradient reaches the position); 'zero' goes on with zeros; 'wrap' begins
     anew.
     """
-    taps = find_taps(_numbers(input, "relax.read"), positions, mode, outside, "relax.read")
+    return _read(input, positions, mode, outside, "relax.read")
+
+
+def _read(input: Tensor, positions: Positions, mode: Mode, outside: Outside, name: str) -> Tensor:
+    taps = find_taps(_numbers(input, name), positions, mode, outside, name)
     return (taps.weight * input[taps.picks]).sum(taps.dims)
 
 
@@ -52,8 +56,13 @@ def add_(input: Tensor, positions: Positions, values: Tensor | float, *, mode: M
     of `read`, which explains positions, mode and outside; with 'zero' what falls outside is lost, with the others the
     sum of values is kept.
     """
-    taps = find_taps(_numbers(input, "relax.add_"), positions, mode, outside, "relax.add_")
-    shared = taps.weight * _values(input, values, taps, "relax.add_")
+    return _add(input, positions, values, mode, outside, "relax.add_")
+
+
+def _add(input: Tensor, positions: Positions, values: Tensor | float, mode: Mode, outside: Outside,
+         name: str) -> Tensor:
+    taps = find_taps(_numbers(input, name), positions, mode, outside, name)
+    shared = taps.weight * _values(input, values, taps, name)
     return input.index_put_(taps.picks, shared.to(input.dtype), accumulate=True)
 
 
@@ -72,8 +81,12 @@ def write_(input: Tensor, positions: Positions, values: Tensor | float, *, outsi
     `x.index_put_((positions,), values)`. Positions that share elements write one after the other; the last one
     prevails. `read` explains positions and outside.
     """
-    taps = find_taps(_numbers(input, "relax.write_"), positions, "linear", outside, "relax.write_")
-    values = _values(input, values, taps, "relax.write_")
+    return _write(input, positions, values, outside, "relax.write_")
+
+
+def _write(input: Tensor, positions: Positions, values: Tensor | float, outside: Outside, name: str) -> Tensor:
+    taps = find_taps(_numbers(input, name), positions, "linear", outside, name)
+    values = _values(input, values, taps, name)
     rest = input.shape[len(taps.picks):]
     full = (*taps.shape, *taps.weight.shape[len(taps.shape):len(taps.shape) + len(taps.dims)])
     weight = taps.weight.expand(*full, *(1,) * len(rest)).reshape(-1, *(1,) * len(rest))
@@ -138,19 +151,20 @@ def gather(input: Tensor, dim: int, positions: Tensor, *, mode: Mode = "linear",
     tensor([[ 5.],
             [25.]])
     """
-    return read(input, _rows(input, dim, positions, "relax.gather"), mode=mode, outside=outside)
+    return _read(input, _rows(input, dim, positions, "relax.gather"), mode, outside, "relax.gather")
 
 
 def scatter_(input: Tensor, dim: int, positions: Tensor, values: Tensor | float, *,
              outside: Outside = "error") -> Tensor:
     """Overwrite in each row at its own positions along `dim`, in place: `x.scatter_` for fractional positions."""
-    return write_(input, _rows(input, dim, positions, "relax.scatter_"), values, outside=outside)
+    return _write(input, _rows(input, dim, positions, "relax.scatter_"), values, outside, "relax.scatter_")
 
 
 def scatter_add_(input: Tensor, dim: int, positions: Tensor, values: Tensor | float, *, mode: Mode = "linear",
                  outside: Outside = "error") -> Tensor:
     """Add in each row at its own positions along `dim`, in place: `x.scatter_add_` for fractional positions."""
-    return add_(input, _rows(input, dim, positions, "relax.scatter_add_"), values, mode=mode, outside=outside)
+    rows = _rows(input, dim, positions, "relax.scatter_add_")
+    return _add(input, rows, values, mode, outside, "relax.scatter_add_")
 
 
 def _rows(input: Tensor, dim: int, positions: Tensor, name: str) -> tuple[Tensor, ...]:

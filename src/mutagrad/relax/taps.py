@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Union
 
 from ..arrays.kinds import anywhere
 from ..base.errors import BadArgument, BadIndex, DTypeError, ShapeError, bad_choice
-from ..core.dtypes import float64
+from ..core.dtypes import bool_, float64
 from ..ops.create.create import arange, as_tensor
 from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
@@ -83,9 +83,9 @@ def _as_position(part: Any, x: Tensor, name: str) -> Tensor:
     if not isinstance(part, Tensor):
         raise BadArgument(f"{name}: a position must be a tensor or a number, not {type(part).__name__}",
                           fix="a tensor for the first dimension, or a tuple of them; x.movedim(dim, 0) for others")
-    if part.is_complex() or str(part.dtype).endswith("bool"):
+    if part.is_complex() or part.dtype == bool_:
         raise DTypeError(f"{name}: a position cannot be {part.dtype}", fix="positions.float()")
-    return part
+    return part if part.is_floating_point() else part.long()
 
 
 def _common_shape(parts: list[Tensor], name: str) -> tuple[int, ...]:
