@@ -109,7 +109,7 @@ def _as_pick(part: Any) -> Any:
         return bool(part) if not part.ndim else part
     if part.dtype.kind not in "iu":
         raise BadIndexType(f"index: tensors used as indices must be integers or booleans, not {part.dtype.name}",
-                           fix="x[index.long()]")
+                           fix="x[index.long()]; mutagrad.relax.read(x, index) is differentiable in the index")
     if part.dtype == np.uint8 and part.ndim:
         raise BadIndex("index: uint8 is ambiguous", why="PyTorch takes it for a mask, NumPy for positions",
                        fix="x[index.bool()] or x[index.long()]")

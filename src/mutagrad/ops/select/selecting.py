@@ -130,7 +130,8 @@ def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase
 def _grid(x: TensorBase, dim: int, index: TensorBase, name: str) -> tuple[Array, ...]:
     """The index of gather and scatter: `index` along `dim`, each position itself along the others."""
     if not isinstance(index, TensorBase) or index._array.dtype.kind not in "iu":
-        raise BadIndexType(f"{name}: the index must be a tensor of integers", fix="index.long()")
+        raise BadIndexType(f"{name}: the index must be a tensor of integers",
+                           fix="index.long(); mutagrad.relax.gather and scatter_ are differentiable in the index")
     shape, array = x._array.shape, index._array
     dim = whole_dim(dim, len(shape), name)
     if array.ndim != len(shape):
