@@ -11,7 +11,8 @@ from mutagrad.sparse.matrix import SparseTensor
 from typing import Any, Literal, SupportsFloat, overload
 from math import e as e, inf as inf, nan as nan, pi as pi
 from mutagrad import (array_api as array_api, autograd as autograd, distributed as distributed,
-    distributions as distributions, func as func, nn as nn, optim as optim, sparse as sparse, utils as utils)
+    distributions as distributions, func as func, nn as nn, optim as optim, relax as relax, sparse as sparse,
+    utils as utils)
 from mutagrad.arrays.compiled.compiler import get_kernels as get_kernels, set_kernels as set_kernels
 from mutagrad.arrays.config import show_config as show_config
 from mutagrad.arrays.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
@@ -35,6 +36,7 @@ from mutagrad.core.dtypes import (bfloat16 as bfloat16, bool_ as bool, cdouble a
     int16 as int16, int32 as int32, int64 as int64, int8 as int8, long as long, short as short, uint16 as uint16,
     uint32 as uint32, uint64 as uint64, uint8 as uint8)
 from mutagrad.core.size import Size as Size
+from mutagrad.explain.draw import draw as draw
 from mutagrad.files import load as load, save as save, serialization as serialization
 from mutagrad.func.mapping import vmap as vmap
 from mutagrad.nn import future as __future__
