@@ -137,7 +137,7 @@ def _declared() -> Iterator[tuple[str, str, list[str]]]:
 
 
 FUNCTIONS: dict[str, str] = dict(OTHERS)  # name -> module
-METHODS: dict[str, str] = {}
+METHODS: dict[str, str] = {"_repr_html_": "explain.display"}  # and this one, which is no operation
 for _module, _kind, _names in _declared():
     (FUNCTIONS if _kind == "FUNCTIONS" else METHODS).update(dict.fromkeys(_names, _module))
 
