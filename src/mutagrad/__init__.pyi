@@ -38,6 +38,7 @@ from mutagrad.core.dtypes import (bfloat16 as bfloat16, bool_ as bool, cdouble a
 from mutagrad.core.size import Size as Size
 from mutagrad.explain.describe import describe as describe
 from mutagrad.explain.draw import draw as draw
+from mutagrad.explain.summary import summary as summary
 from mutagrad.files import load as load, save as save, serialization as serialization
 from mutagrad.func.mapping import vmap as vmap
 from mutagrad.nn import future as __future__

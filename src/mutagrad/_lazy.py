@@ -83,6 +83,7 @@ OTHERS = {name: module for module, names in {
     "core.dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
     "explain.describe": "describe",
     "explain.draw": "draw",
+    "explain.summary": "summary",
     "files": "load save",
     "func": "vmap",
     "tensors.typed_tensors": """
