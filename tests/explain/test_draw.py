@@ -1,6 +1,7 @@
 """`mutagrad.draw`: what a picture of a graph shows, how it folds, and that it is well-formed."""
 from __future__ import annotations
 
+import linecache
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -347,6 +348,18 @@ def test_drawing_leaves_the_graph_as_it_was() -> None:
     mg.draw(y)
     y.backward()
     assert x.grad is not None and x.grad.tolist() == [2, 2, 2]
+
+
+def test_the_picture_in_the_documents_is_what_its_program_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    program = re.search(r"```python\n(# program\.py\n.*?)```", (docs / "looking.md").read_text(encoding="utf-8"), re.S)
+    assert program is not None
+    monkeypatch.setitem(linecache.cache, "program.py", (len(program[1]), None, program[1].splitlines(True), "program.py"))
+    names: dict[str, Any] = {}
+    exec(compile(program[1], "program.py", "exec"), names)
+    names["drawing"].save(tmp_path / "looking.svg")
+    made, shown = ((folder / "looking.svg").read_text(encoding="utf-8") for folder in (tmp_path, docs))
+    assert made == shown and len(shown) < 15_000, f"copy {tmp_path}/looking.svg there"
 
 
 # ---------------------------------------------------------------------------------------------------------------- words

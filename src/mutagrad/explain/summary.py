@@ -347,7 +347,8 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(*self.table()) + "".join(f"<div>{escape(line)}</div>" for line in self.totals())
+        totals = "".join(f"<div>{escape(line)}</div>" for line in self.totals())
+        return f'{html_table(*self.table())}<div style="font: 12px system-ui, sans-serif; padding: 6px 10px">{totals}</div>'
 
 
 def _number(count: int) -> str:
