@@ -123,9 +123,9 @@ def test_plain_repr_does_not_load_it() -> None:
 
 
 def test_a_heat_map_has_the_colours_of_its_values() -> None:
-    pixels = heat_map(np.array([[-1., 0., 1.], [NAN, INF, 0.5]]))
+    pixels = heat_map(np.array([[-1., 0., 4.], [NAN, INF, 0.5]]))
     blue, white, red = pixels[0]
-    assert blue[2] > blue[0] and red[0] > red[2] and white.min() > 240
+    assert blue[2] > blue[0] and red[0] > red[2] and white.min() > 240, "zero is white"
     assert tuple(pixels[1, 0]) == (255, 0, 255) and tuple(pixels[1, 1]) == (0, 0, 0)
     rising = heat_map(np.arange(10.)[None])[0].astype(int).sum(1)
     assert (np.diff(rising) > 0).all(), "of one sign: from dark to light"

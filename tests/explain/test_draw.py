@@ -13,6 +13,7 @@ import mutagrad as mg
 import mutagrad.nn.functional as F
 from mutagrad import nn
 from mutagrad.base.errors import BadArgument, BadValue, GradientError
+from mutagrad.explain.dot import quoted
 from mutagrad.explain.draw import Drawing
 from mutagrad.explain.index_text import index_text
 from mutagrad.explain.picture import common_name
@@ -83,7 +84,7 @@ def test_several_results_dicts_and_non_scalars() -> None:
     a, b = x * 2, x.exp()
     assert titles(mg.draw((a, b)), "output") == ["a", "b"]
     assert titles(mg.draw([a + 1, (b + 1,)]), "output") == ["result 0", "result 1"]
-    assert titles(mg.draw({"loss": a, "aux": b, "n": 3}), "output") == ["loss", "aux"]
+    assert titles(mg.draw({"loss": a, "aux": (b, b), "n": 3}), "output") == ["loss", "aux.0", "aux.1"]
     assert titles(mg.draw((a, mg.ones(3))), "output") == ["a"], "one without a graph has nothing to draw"
     assert titles(mg.draw(x)) == ["x", "x"], "a leaf by itself"
 
@@ -120,7 +121,16 @@ def test_a_shape_that_is_not_known_is_not_guessed() -> None:
     x = mg.ones(3, requires_grad=True)
     drawing = mg.draw((x + mg.ones(4, 3)).exp().sum())
     assert item(drawing, "exp").lines[0] == ("shape", "(4, 3)"), "exp has saved its result"
-    assert item(drawing, "add").lines[0] != ("shape", "(3,)")
+    assert item(drawing, "add").lines[0] == ("shape", "(4, 3)"), "and what it has read has the same shape"
+    assert [kind for kind, _ in item(mg.draw(x + mg.ones(4, 3) + 1), "add").lines] == ["code"], "here nobody knows"
+
+
+def test_expanded_inputs_have_the_shape_that_was_read() -> None:
+    x = mg.ones(1, 3, requires_grad=True)
+    drawing = mg.draw((x.expand(2, 3).sin() * x.expand(2, 3)).sum())
+    assert item(drawing, "sin").lines[0] == ("shape", "(2, 3)") and item(drawing, "mul").lines[0] == ("shape", "(2, 3)")
+    small = mg.draw(x.expand(2, 3).neg().sum(0))
+    assert item(small, "neg").lines[0] in (("shape", "(2, 3)"), item(small, "neg").lines[-1]), "known or left out, not (1, 3)"
 
 
 def test_other_types_functions_and_custom_functions() -> None:
@@ -322,7 +332,7 @@ def test_dot_has_nodes_edges_and_escapes() -> None:
     dot = small().dot
     assert dot.startswith("digraph") and dot.rstrip().endswith("}") and dot.count("{") == dot.count("}")
     assert len(re.findall(r"^  n\d+ \[", dot, re.M)) == 5 and len(re.findall(r"^  n\d+ -> n\d+ ", dot, re.M)) == 5
-    assert "style=dashed" in dot and '\\"' in dot
+    assert "style=dashed" in dot and quoted('a"b\\\n') == '"a\\"b\\\\\\n"'
     assert re.sub(r'"(?:[^"\\]|\\.)*"', "", dot).count('"') == 0, "every string ends"
 
 

@@ -76,7 +76,7 @@ def test_ways_to_give_input() -> None:
     outputs = [["(2, 4)"]]
     linear = nn.Linear(3, 4)
     for found in (mg.summary(linear, mg.ones(2, 3)), mg.summary(linear, (2, 3)), mg.summary(linear, input_size=(2, 3)), mg.summary(linear, [mg.ones(2, 3)]),
-                  mg.summary(linear, input=mg.ones(2, 3)), mg.summary(linear, input_size=[(2, 3)])):
+                  mg.summary(linear, input_data=mg.ones(2, 3)), mg.summary(linear, input_data={"input": mg.ones(2, 3)}), mg.summary(linear, input=mg.ones(2, 3)), mg.summary(linear, input_size=[(2, 3)])):
         assert [layer.outputs for layer in found.layers] == outputs
     double = mg.summary(nn.Linear(3, 4).double(), (2, 3))
     assert double.output_bytes == 64, "ones are of the model's type"
@@ -209,6 +209,23 @@ def test_an_error_that_the_model_catches_does_not_disturb() -> None:
 
     found = mg.summary(Tries(), mg.ones(1, 3))
     assert [(layer.name, layer.depth, layer.outputs) for layer in found.layers] == [("", 0, ["(1, 2)"]), ("first", 1, []), ("second", 1, ["(1, 2)"])]
+
+
+def test_of_two_failures_the_one_that_nobody_caught_is_named() -> None:
+    class Tries(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.second = nn.Sequential(nn.Linear(9, 9)), nn.Linear(8, 2)
+
+        def forward(self, x: mg.Tensor) -> mg.Tensor:
+            try:
+                self.inner(x)
+            except RuntimeError:
+                x = nn.ReLU()(x)
+            return self.second(x)
+
+    with pytest.raises(BadValue, match=r"second \(Linear\), called with \(1, 3\), failed"):
+        mg.summary(Tries(), mg.ones(1, 3))
 
 
 def test_a_module_that_two_others_share() -> None:

@@ -66,7 +66,8 @@ def draw(result: Any, *inputs: Any, params: Module | Mapping[str, Tensor] | None
 def _outputs(result: Any, variables: Mapping[str, Any]) -> dict[str, Tensor]:
     """Return the tensors to draw, by name."""
     if isinstance(result, Mapping):
-        named = {str(key): value for key, value in result.items() if isinstance(value, Tensor)}
+        named = {f"{key}.{i}" if value is not t else str(key): t for key, value in result.items()
+                 for i, t in enumerate(tree_leaves(value)) if isinstance(t, Tensor)}
     else:
         tensors = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
         named = {_variable(t, variables) or (f"result {i}" if len(tensors) > 1 else "result"): t

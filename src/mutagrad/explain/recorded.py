@@ -79,6 +79,9 @@ def _wholes(graph: Recorded) -> dict[int, Whole]:
             found[k] = node.whole
         for number, whole in _told_by(graph, k, node):
             found.setdefault(number, whole)
+    for k, node in reversed(list(enumerate(graph.writes))):
+        if k in found and _keeps_shape(node):
+            found.setdefault(graph.number[node[0]], found[k])
     for k, node in enumerate(graph.writes):
         inferred = None if k in found else _inferred(graph, node, found)
         if inferred is not None:
@@ -104,6 +107,12 @@ def _told_by(graph: Recorded, k: int, node: Node) -> Iterator[tuple[int, Whole]]
                 yield graph.number[read], (value, None)
 
 
+def _keeps_shape(node: Node) -> bool:
+    """Whether the result has the shape of all that was read: an elementwise operation on one whole tensor."""
+    one = len(node) == 1 and node.windows is None and node.written is None
+    return one and bool(getattr(node.op, "promotes", "")) and len(node.op.inputs) == 1
+
+
 def _inferred(graph: Recorded, node: Node, found: dict[int, Whole]) -> Whole | None:
     """Return what follows from the shapes that a node has read, if they are all known."""
     inputs = getattr(node.op, "inputs", ())
@@ -119,10 +128,11 @@ def _inferred(graph: Recorded, node: Node, found: dict[int, Whole]) -> Whole | N
 
 def _shape_read(graph: Recorded, node: Node, i: int, found: dict[int, Whole]) -> Shape | None:
     window = node.windows[i] if node.windows is not None and node[i] is not None else None
-    if window is not None:
+    if window is not None and not (isinstance(window, tuple) and 0 in window[2]):
         return shape_of(window)
-    if node[i] is not None:
+    if node[i] is not None and window is None:
         return found[graph.number[node[i]]][0] if graph.number[node[i]] in found else None
+    # A constant, or something expanded: of that the window has one of each that are the same.
     saved = dict(zip(node.op.saves, node.saved)) if isinstance(node.saved, tuple) else {}
     return getattr(saved.get(("input", i)), "shape", None)
 

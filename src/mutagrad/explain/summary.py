@@ -63,17 +63,22 @@ class Layer:
         self.bytes += value.nbytes
 
 
-def summary(model: Module, *args: Any, input_size: Sequence[Any] | None = None, dtype: ElementType | None = None,
-            depth: int | None = None, **settings: Any) -> Summary:
+def summary(model: Module, *args: Any, input_size: Sequence[Any] | None = None, input_data: Any = None,
+            dtype: ElementType | None = None, depth: int | None = None, **settings: Any) -> Summary:
     """Return the table of a model's layers: print it, let a notebook show it, or read `.layers` and the totals.
 
-    The model is run once, with these arguments (one tuple or list of tensors is taken apart) and keyword arguments; or
-    with ones of a given `input_size`, such as (1, 3, 32, 32), or several such, of a `dtype`. It runs in eval mode and
-    no_grad, and is afterwards as it was: flags, buffers, attributes, random numbers. Without input there are no shapes.
+    The model is run once, with these arguments (one tuple or list of tensors is taken apart; a dict as `input_data` is
+    keyword arguments); or with ones of a given `input_size`, such as (1, 3, 32, 32), or several such, of a `dtype`. It
+    runs in eval mode and no_grad, and is afterwards as it was: flags, buffers, attributes, random numbers. Without
+    input there are no shapes.
     `depth` is that of the modules to show; what is deeper counts for the one around it.
     """
     if not isinstance(model, Module):
         raise BadArgument(f"summary: expected a module, not {type(model).__name__}", fix="summary(model, x)")
+    if isinstance(input_data, Mapping):
+        settings = {**input_data, **settings}
+    elif input_data is not None:
+        args = (*args, input_data)
     inputs = _inputs(model, args, input_size, dtype)
     run = _Run(model)
     if inputs or settings:
@@ -348,7 +353,7 @@ class Summary:
 
     def _repr_html_(self) -> str:
         totals = "".join(f"<div>{escape(line)}</div>" for line in self.totals())
-        return f'{html_table(*self.table())}<div style="font: 12px system-ui, sans-serif; padding: 6px 10px">{totals}</div>'
+        return html_table(*self.table()) + f'<div style="font: 12px system-ui; padding: 6px 10px">{totals}</div>'
 
 
 def _number(count: int) -> str:
