@@ -1,6 +1,7 @@
 """`mutagrad.summary`: the table of a model's layers, and that the model is afterwards what it was."""
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from typing import Any
 
@@ -233,6 +234,17 @@ def test_a_module_that_two_others_share() -> None:
     found = mg.summary(nn.Sequential(nn.Sequential(shared), nn.Sequential(shared)), mg.ones(1, 3))
     assert found.parameters == 12 and [layer.shared for layer in found.layers] == [False, False, False, False, True]
     assert found.multiply_adds == 18 and "(shared)" in str(found)
+
+
+def test_models_on_other_threads_are_not_seen() -> None:
+    class Starts(nn.Module):
+        def forward(self, x: mg.Tensor) -> mg.Tensor:
+            with ThreadPoolExecutor(1) as pool:
+                return x * pool.submit(other, x).result()
+
+    other = nn.Linear(3, 3)
+    assert [layer.kind for layer in mg.summary(Starts(), mg.ones(1, 3)).layers] == ["Starts"]
+    assert [box.title for box in mg.draw(Starts(), mg.ones(1, 3)).boxes] == ["linear_bias", "mul"]
 
 
 def test_lazy_modules_and_modules_made_on_the_way() -> None:

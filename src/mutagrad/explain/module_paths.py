@@ -8,7 +8,8 @@ what the nearest of those before and after it have in common.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from threading import get_ident
 from typing import Any, NamedTuple
 
 from ..core.graph import Leaf, next_order
@@ -27,6 +28,12 @@ class Call(NamedTuple):
     kind: str
 
 
+def on_this_thread(hook: Callable[..., None]) -> Callable[..., None]:
+    """Return a hook that calls this one on the thread it was made on: hooks of all modules see those of others, too."""
+    thread = get_ident()
+    return lambda *arguments: hook(*arguments) if get_ident() == thread else None
+
+
 class CallRecorder:
     """A block in which all calls of modules are noted."""
 
@@ -37,8 +44,8 @@ class CallRecorder:
         self._names: dict[Module, str] = {}
 
     def __enter__(self) -> CallRecorder:
-        self._hooks = (register_module_forward_pre_hook(self._enter),
-                       register_module_forward_hook(self._leave, always_call=True))
+        self._hooks = (register_module_forward_pre_hook(on_this_thread(self._enter)),
+                       register_module_forward_hook(on_this_thread(self._leave), always_call=True))
         return self
 
     def __exit__(self, *error: object) -> None:

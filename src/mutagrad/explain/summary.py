@@ -30,6 +30,7 @@ from ..nn.parameter import is_lazy
 from ..ops.create.create import ones
 from ..ops.random.generator import fork_rng
 from ..tensors.tensor import Tensor
+from .module_paths import on_this_thread
 from .multiply_adds import multiply_adds
 from .table import bytes_text, html_table, text_table
 
@@ -162,9 +163,9 @@ class _Run:
             stack.callback(_restore, [_State(module) for module in self.names])
             stack.enter_context(fork_rng())
             stack.enter_context(no_grad())
-            stack.enter_context(register_module_forward_pre_hook(self._enter))
-            stack.enter_context(register_module_forward_hook(self._note, with_kwargs=True))
-            stack.enter_context(register_module_forward_hook(self._leave, always_call=True))
+            stack.enter_context(register_module_forward_pre_hook(on_this_thread(self._enter)))
+            stack.enter_context(register_module_forward_hook(on_this_thread(self._note), with_kwargs=True))
+            stack.enter_context(register_module_forward_hook(on_this_thread(self._leave), always_call=True))
             self.model.eval()
             try:
                 self.model(*inputs, **settings)
