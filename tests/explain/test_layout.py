@@ -63,6 +63,8 @@ def test_crossings_are_counted_and_removed() -> None:
 def test_a_source_is_just_above_who_reads_it_first() -> None:
     placed = place([Size(50, 20)] * 5, [(0, 1), (1, 2), (2, 4), (3, 4)])
     assert placed.centres[3][1] == placed.centres[2][1] > placed.centres[1][1]
+    below = place([Size(50, 20)] * 7, [(0, 2), (1, 3), (2, 4), (4, 5), (3, 6), (5, 6)]).centres
+    assert below[3][1] == below[5][1] and below[1][1] == below[4][1], "and so is what reads nothing but sources"
 
 
 def test_nothing_and_one() -> None:

@@ -85,7 +85,7 @@ def _stations(trail: list[Spot]) -> list[tuple[float, float]]:
 # ------------------------------------------------------------------------------------------------------------- layers
 
 def _layers(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the layer of each box: below all that it reads, and sources just above who reads them first."""
+    """Return the layer of each box: below all that it reads; sources, and what reads only them, just above readers."""
     layer = [0] * count
     into: list[list[int]] = [[] for _ in range(count)]
     out: list[list[int]] = [[] for _ in range(count)]
@@ -95,7 +95,7 @@ def _layers(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
     for box in range(count):
         layer[box] = max((layer[source] + 1 for source in into[box]), default=0)
     for box in reversed(range(count)):
-        if not into[box] and out[box]:
+        if out[box] and not any(into[source] for source in into[box]):
             layer[box] = min(layer[target] for target in out[box]) - 1
     lowest = min(layer, default=0)
     return [number - lowest for number in layer]
