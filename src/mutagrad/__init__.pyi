@@ -36,7 +36,10 @@ from mutagrad.core.dtypes import (bfloat16 as bfloat16, bool_ as bool, cdouble a
     int16 as int16, int32 as int32, int64 as int64, int8 as int8, long as long, short as short, uint16 as uint16,
     uint32 as uint32, uint64 as uint64, uint8 as uint8)
 from mutagrad.core.size import Size as Size
+from mutagrad.explain.describe import describe as describe
 from mutagrad.explain.doctor.report import doctor as doctor
+from mutagrad.explain.draw import draw as draw
+from mutagrad.explain.summary import summary as summary
 from mutagrad.files import load as load, save as save, serialization as serialization
 from mutagrad.func.mapping import vmap as vmap
 from mutagrad.nn import future as __future__

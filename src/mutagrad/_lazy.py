@@ -82,6 +82,9 @@ OTHERS = {name: module for module, names in {
     "base.layout": "sparse_bsc sparse_bsr sparse_csc sparse_csr",
     "explain.doctor.report": "doctor",
     "core.dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
+    "explain.describe": "describe",
+    "explain.draw": "draw",
+    "explain.summary": "summary",
     "files": "load save",
     "func": "vmap",
     "tensors.typed_tensors": """
@@ -136,7 +139,7 @@ def _declared() -> Iterator[tuple[str, str, list[str]]]:
 
 
 FUNCTIONS: dict[str, str] = dict(OTHERS)  # name -> module
-METHODS: dict[str, str] = {}
+METHODS: dict[str, str] = {"_repr_html_": "explain.display"}  # and this one, which is no operation
 for _module, _kind, _names in _declared():
     (FUNCTIONS if _kind == "FUNCTIONS" else METHODS).update(dict.fromkeys(_names, _module))
 
