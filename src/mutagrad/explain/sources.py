@@ -1,0 +1,129 @@
+"""The user's source as a page shows it: lines with what stands around them, and the expression that was computed."""
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from ..base.provenance import Where, line_number
+from ..nn.module import Module
+
+AROUND = 4  # lines that are shown before and after one
+
+
+def columns(where: Where) -> tuple[int, int] | None:
+    """Return where in its line an instruction's expression stands; None where Python does not say, or it is longer."""
+    code, offset = where
+    if not hasattr(code, "co_positions"):  # Python 3.10
+        return None
+    found = _positions(code)[offset // 2: offset // 2 + 1]
+    line, end_line, start, end = found[0] if found else (None, None, None, None)
+    if line is None or line != end_line or start is None or end is None:
+        return None
+    return start, end
+
+
+@lru_cache(256)
+def _positions(code: Any) -> list[Any]:
+    return list(code.co_positions())
+
+
+def around(filename: str, line: int) -> list[tuple[int, str]]:
+    """Return lines of a file around one, with their numbers; none where the source is not known."""
+    lines = range(max(line - AROUND, 1), line + AROUND + 1)
+    return [(n, text.rstrip("\n")) for n in lines if (text := linecache.getline(filename, n))]
+
+
+def source_at(where: Where) -> str:
+    return linecache.getline(where[0].co_filename, line_number(where)).rstrip("\n")
+
+
+def expression(where: Where) -> str:
+    """Return the text of the expression that an instruction computes; the whole line where that is not known."""
+    text, found = source_at(where), columns(where)
+    if found is None:
+        return text.strip()
+    encoded = text.encode()
+    return encoded[found[0]:found[1]].decode(errors="replace")
+
+
+def variable(where: Where) -> str:
+    """Return the name that the line gives to what it computes at this place: `y` of `y = x * 2`; "" if none."""
+    return _variable(source_at(where).strip(), expression(where))
+
+
+@lru_cache(4096)
+def _variable(text: str, expression: str) -> str:
+    try:
+        statement = ast.parse(text).body[0]
+    except (SyntaxError, IndexError, ValueError):
+        return ""
+    if isinstance(statement, ast.Assign):
+        value: Any = statement.value
+        target: Any = statement.targets[0]
+    elif isinstance(statement, ast.AnnAssign):
+        value, target = statement.value, statement.target
+    else:
+        return ""
+    names = isinstance(target, (ast.Name, ast.Attribute)) and value is not None
+    return ast.unparse(target) if names and ast.get_source_segment(text, value) in (expression, text) else ""
+
+
+def operand(where: Where, operation: str, position: int) -> str:
+    """Return the name of an argument as the program calls it: `x` of `x * 2` or `x.mul(2)` for position 0."""
+    return _operand(expression(where), operation, position)
+
+
+@lru_cache(4096)
+def _operand(expression: str, operation: str, position: int) -> str:
+    try:
+        statement: Any = ast.parse(expression).body[0]
+    except (SyntaxError, IndexError, ValueError):
+        return ""
+    operands = _operands(getattr(statement, "value", statement), statement, operation)
+    named = position < len(operands) and isinstance(operands[position], (ast.Name, ast.Attribute))
+    return ast.unparse(operands[position]) if named else ""
+
+
+def _operands(value: Any, statement: Any, operation: str) -> list[Any]:
+    """Return the operands of an operator, or the arguments of a call of this very operation."""
+    if isinstance(statement, ast.AugAssign):
+        return [statement.target, statement.value]
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        return [statement.targets[0].value, None, value]
+    if isinstance(value, ast.BinOp):
+        return [value.left, value.right]
+    if isinstance(value, ast.Subscript):
+        return [value.value]
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == operation:
+        return [value.func.value, *value.args]
+    return []
+
+
+def global_name(tensor: Any, names: dict[str, Any]) -> str:
+    """Return the name that a program's module has for a tensor, be it as a parameter of a model; "" if it has none."""
+    for name, value in list(names.items()):
+        if value is tensor and not name.startswith("_"):
+            return name
+    for name, value in list(names.items()):
+        if isinstance(value, Module):
+            for inner, part in (*value.named_parameters(), *value.named_buffers()):
+                if part is tensor:
+                    return f"{name}.{inner}"
+    return ""
+
+
+def file_name(filename: str) -> str:
+    """Return a file name as a reader knows it: relative to where they are, if it is below."""
+    try:
+        relative = os.path.relpath(filename)
+    except ValueError:  # another drive, on Windows
+        return filename
+    return filename if relative.startswith("..") or filename.startswith("<") else relative
+
+
+def function_name(code: CodeType) -> str:
+    return "" if code.co_name == "<module>" else code.co_name
