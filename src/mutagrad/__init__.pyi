@@ -3,6 +3,7 @@
 
 import builtins
 from collections.abc import Callable, Sequence
+from mutagrad.explain.tracing import Trace
 from mutagrad.ops.create.create import ElementType
 from mutagrad.ops.math.elementwise import Value
 from mutagrad.ops.nn.resample import Ints
@@ -11,7 +12,8 @@ from mutagrad.sparse.matrix import SparseTensor
 from typing import Any, Literal, SupportsFloat, overload
 from math import e as e, inf as inf, nan as nan, pi as pi
 from mutagrad import (array_api as array_api, autograd as autograd, distributed as distributed,
-    distributions as distributions, func as func, nn as nn, optim as optim, sparse as sparse, utils as utils)
+    distributions as distributions, func as func, nn as nn, optim as optim, relax as relax, sparse as sparse,
+    utils as utils)
 from mutagrad.arrays.compiled.compiler import get_kernels as get_kernels, set_kernels as set_kernels
 from mutagrad.arrays.config import show_config as show_config
 from mutagrad.arrays.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
@@ -35,6 +37,7 @@ from mutagrad.core.dtypes import (bfloat16 as bfloat16, bool_ as bool, cdouble a
     int16 as int16, int32 as int32, int64 as int64, int8 as int8, long as long, short as short, uint16 as uint16,
     uint32 as uint32, uint64 as uint64, uint8 as uint8)
 from mutagrad.core.size import Size as Size
+from mutagrad.explain.profile import profile as profile
 from mutagrad.files import load as load, save as save, serialization as serialization
 from mutagrad.func.mapping import vmap as vmap
 from mutagrad.nn import future as __future__
@@ -1035,7 +1038,10 @@ def tile(input: Tensor, *times: builtins.int | Sequence[builtins.int],
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True,
     sorted: builtins.bool = True, *, axis: builtins.int | None = None,
     out: Sequence[Tensor] | None = None) -> return_types.topk: ...
+@overload
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def trace(*, max_events: builtins.int = 50000, title: str = "") -> Trace: ...
 def transpose(input: Tensor, dim0: builtins.int | None = None, dim1: builtins.int | None = None, *,
     axis0: builtins.int | None = None, axis1: builtins.int | None = None) -> Tensor: ...
 def transpose_copy(input: Tensor, *arguments: Any, out: Tensor | None = None, **settings: Any) -> Tensor: ...
