@@ -21,8 +21,10 @@ READ = frozenset(f"Tensor.{name}.__get__" for name in ("H", "T", "data", "grad",
 SET = frozenset(("Tensor.data.__set__", "Tensor.grad.__set__"))
 
 
-def is_told(name: str) -> bool:
-    """Whether a call of this name is part of what a program does to tensors, and not a question about one."""
+def is_told(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether a call is part of what a program does to tensors, and not a question about one."""
+    if name == "trace" and not args:  # which makes a recorder
+        return False
     if name.endswith((".__get__", ".__set__")):
         return name in READ or name in SET
     return name not in ASKING

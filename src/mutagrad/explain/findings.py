@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..base.provenance import describe
 from .recording import Event
+from .sources import lane_name
 
 VANISHED, EXPLODED = 1e-6, 1e6  # of the norm at which a sweep began
 MOST = 12  # findings of one kind
@@ -23,7 +24,7 @@ class Finding(NamedTuple):
 def findings(events: Sequence[Event]) -> list[Finding]:
     """Return the findings of a trace, the most serious first."""
     by_number = {event.number: event for event in events}
-    found = [*_errors(events), *_not_finite(events), *_adjoints(events), *_buried(events, by_number),
+    found = [*_errors(events), *_not_finite(events), *_adjoints(events, by_number), *_buried(events, by_number),
              *_overwritten(events, by_number)]
     return sorted(found, key=lambda finding: ("wrong", "careful", "note").index(finding.level))
 
@@ -40,21 +41,21 @@ def _not_finite(events: Sequence[Event]) -> Iterator[Finding]:
                       f"the first nan or inf is made at {_at(first)}: {first.wrong} of its elements")
 
 
-def _adjoints(events: Sequence[Event]) -> Iterator[Finding]:
+def _adjoints(events: Sequence[Event], by_number: dict[int, Event]) -> Iterator[Finding]:
     sweeps: dict[int, list[Event]] = {}
     for event in events:
         if event.kind == "backward" and event.sweep is not None and event.adjoint is not None:
             sweeps.setdefault(event.sweep, []).append(event)
     seen: set[tuple[str, str]] = set()
     for visits in sweeps.values():
-        for finding in _of_sweep(visits):
+        for finding in _of_sweep(visits, by_number):
             key = finding.title, finding.text.partition(" (")[0]
             if key not in seen and len(seen) < MOST:
                 seen.add(key)
                 yield finding
 
 
-def _of_sweep(visits: Sequence[Event]) -> Iterator[Finding]:
+def _of_sweep(visits: Sequence[Event], by_number: dict[int, Event]) -> Iterator[Finding]:
     """Yield the first place of a sweep at which adjoints are nan, all zero, tiny, or huge."""
     start = max(visits[0].adjoint.norm, 1e-30) if visits[0].adjoint else 1.0
     done: set[str] = set()
@@ -64,7 +65,17 @@ def _of_sweep(visits: Sequence[Event]) -> Iterator[Finding]:
             done.add(kind)
             assert event.adjoint is not None
             yield Finding(event.number, "wrong" if kind == "nan gradient" else "careful", kind,
-                          f"{_SAID[kind]} {_at(event)} (norm {event.adjoint.norm:.3g} in sweep {event.sweep})")
+                          f"{_SAID[kind]} {_at(event)} (norm {event.adjoint.norm:.3g} in sweep {event.sweep})"
+                          f"{_maker(event, visits, by_number, start)}")
+
+
+def _maker(event: Event, visits: Sequence[Event], by_number: dict[int, Event], start: float) -> str:
+    """Say whose derivative made an adjoint what it is: the newest visit that read the storage, itself still well."""
+    for visit in reversed([visit for visit in visits if visit.number < event.number]):
+        forward = by_number.get(visit.forward or 0)
+        if forward is not None and event.lane in forward.reads and not _kind_of(visit, start):
+            return f", by the derivative of {visit.name} at {_at(visit)}"
+    return ""
 
 
 _SAID = {"nan gradient": "the gradient is first nan or inf at", "zero gradient": "the gradient is zero at",
@@ -108,8 +119,10 @@ def _overwritten(events: Sequence[Event], by_number: dict[int, Event]) -> Iterat
 
 
 def _at(event: Event) -> str:
+    if event.where is None and event.lane is not None:
+        return f"the leaf {lane_name(event.lane)}".rstrip()
     if event.where is None:
-        return "a leaf" if event.name == "leaf" else event.name
+        return event.name
     return describe(event.where)
 
 

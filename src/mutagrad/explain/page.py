@@ -13,7 +13,7 @@ from typing import Any
 from ..base.provenance import Where, line_number
 from .findings import findings
 from .recording import Event, Events, Lane, Recording
-from .sources import around, columns, expression, file_name, function_name, operand, source_at, variable
+from .sources import around, columns, expression, file_name, function_name, lane_name, source_at, variable
 
 _WEB = os.path.join(os.path.dirname(__file__), "web")
 KINDS = ("new", "write", "view", "read", "step", "unseen", "sweep", "backward")
@@ -144,20 +144,8 @@ def _lanes(events: Iterable[Event]) -> list[Lane]:
 
 def _lane(lane: Lane, places: Places) -> dict[str, Any]:
     site = None if lane.site is None else [places.place(lane.site[0]), places.name(lane.site[1])]
-    return {"number": lane.number, "name": _name(lane), "shape": lane.shape, "dtype": lane.dtype,
+    return {"number": lane.number, "name": lane_name(lane), "shape": lane.shape, "dtype": lane.dtype,
             "bytes": lane.bytes, "born": lane.born, "died": lane.died, "leaf": lane.leaf, "site": site}
-
-
-def _name(lane: Lane) -> str:
-    """Return what the program calls a storage: its variable, or how it was computed."""
-    made_at = None if lane.site is None else lane.site[0]
-    return (lane.name or (variable(made_at) if made_at is not None else "")
-            or (operand(*lane.seen_as) if lane.seen_as is not None else "")
-            or (shortened(expression(made_at)) if made_at is not None else ""))
-
-
-def shortened(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _totals(events: Events, places: Places) -> list[dict[str, Any]]:

@@ -90,24 +90,26 @@ class profile(Recorder, ContextDecorator):
         self.spans: list[tuple[str, Where | None, int, int, int, bool]] = []
         self._costs: dict[Key, Cost] = {}
         self._made: WeakKeyDictionary[Node, Key] = WeakKeyDictionary()
-        self._inside: dict[int, list[list[int]]] = {}  # of each thread, the time that sweeps took in each open call
+        # Of each thread and each call that it is in: the time that sweeps took for nodes, the bytes that were copied to
+        # protect values meanwhile, and those that were allocated for the gradients of leaves.
+        self._inside: dict[int, list[list[int]]] = {}
         self._swept: dict[int, tuple[int, int]] = {}  # of each thread in a sweep, counters after the node before
         self._began = perf_counter_ns()
 
     # ------------------------------------------------------------------------------------------------------- measuring
 
     def before(self, call: Call) -> None:
-        if self.depth and is_told(call.name):
+        if self.depth and is_told(call.name, call.args):
             given = [memory_of(tensor) for tensor in distinct(tensors_in([call.args, call.kwargs]))]
             call.notes = given, next_order(), counters.protected
-            self._inside.setdefault(call.thread, []).append([0, 0])
+            self._inside.setdefault(call.thread, []).append([0, 0, 0])
 
     def after(self, call: Call) -> None:
         if call.notes is None:
             return
         given, mark, protected = call.notes
         key = short_name(call.name), call.where
-        swept, protected_there = self._inside[call.thread].pop()
+        swept, protected_there, for_leaves = self._inside[call.thread].pop()
         results = distinct(tensors_in(call.result))
         made = new_nodes([*results, *distinct(tensors_in([call.args, call.kwargs]))], mark)
         with _lock:
@@ -115,7 +117,7 @@ class profile(Recorder, ContextDecorator):
             cost.calls, cost.nodes = cost.calls + 1, cost.nodes + len(made)
             cost.forward += call.ended - call.began - swept
             cost.protected += counters.protected - protected - protected_there
-            cost.allocated += _new_bytes(results, given)
+            cost.allocated += _new_bytes(results, given) + for_leaves
             for node in made:
                 self._made[node] = key
             self._span(key[0], call.where, call.began, call.ended, call.thread, False)
@@ -129,10 +131,14 @@ class profile(Recorder, ContextDecorator):
 
     def visited(self, node: Writer, facts: Any, began: int, ended: int) -> None:
         thread = threading.get_ident()
-        if thread not in self._swept or isinstance(node, Leaf):
+        if thread not in self._swept:
             return
         before = self._swept[thread]
         now = self._swept[thread] = counters.allocated, counters.protected
+        if isinstance(node, Leaf):
+            for call in self._inside.get(thread, [])[-1:]:
+                call[2] += now[0] - before[0]
+            return
         key = self._made.get(node, (node.op.name, node.where))
         with _lock:
             cost = self._cost(key)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..base.provenance import Where, line_number
 from ..nn.module import Module
+from .recording import Lane
 
 AROUND = 4  # lines that are shown before and after one
 
@@ -114,6 +115,18 @@ def global_name(tensor: Any, names: dict[str, Any]) -> str:
                 if part is tensor:
                     return f"{name}.{inner}"
     return ""
+
+
+def lane_name(lane: Lane) -> str:
+    """Return what the program calls a storage: its variable, or how it was computed."""
+    made_at = None if lane.site is None else lane.site[0]
+    return (lane.name or (variable(made_at) if made_at is not None else "")
+            or (operand(*lane.seen_as) if lane.seen_as is not None else "")
+            or (shortened(expression(made_at)) if made_at is not None else ""))
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def file_name(filename: str) -> str:

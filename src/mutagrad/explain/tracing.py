@@ -82,12 +82,17 @@ class Trace(Recorder):
     def begin(self) -> None:
         self._hooks = [register_optimizer_step_pre_hook(self._before_step),
                        register_optimizer_step_post_hook(self._after_step)]
-        self.began, self.ended = self.began if self._events.count else perf_counter_ns(), None
+        self.ended = None
 
     def end(self) -> None:
         self.ended = perf_counter_ns()
         for hook in self._hooks:
             hook.remove()
+
+    def __enter__(self) -> Trace:
+        super().__enter__()
+        self.began = self.began if self._events.count else perf_counter_ns()
+        return self
 
     def __exit__(self, *error: Any) -> None:
         self.note_error(error[1] if len(error) > 1 else None)
@@ -101,7 +106,7 @@ class Trace(Recorder):
     # ------------------------------------------------------------------------------------------------------- the calls
 
     def before(self, call: Call) -> None:
-        if self.ended is not None or not is_told(call.name):
+        if self.ended is not None or not is_told(call.name, call.args):
             return
         given = distinct(tensors_in([call.args, call.kwargs]))
         with _lock:

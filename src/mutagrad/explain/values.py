@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 from ..arrays import np
 from ..arrays.bfloat16 import widened
-from ..arrays.kinds import host
+from ..arrays.kinds import all_values
 from ..arrays.numpy import fp_error, silently
-from ..base.errors import MutagradError
 
 SMALL = 32  # elements up to which values are shown
 
@@ -23,11 +22,13 @@ class Facts(NamedTuple):
 
 
 def on_host(value: Any) -> Any:
-    """Return a tensor or array as one of NumPy's, in a type that it computes in; None where values are not known."""
-    try:
-        return np.asarray(widened(host(getattr(value, "_array", value), "its values are looked at")))
-    except MutagradError:  # slices of a vmap, or values that will be known when a compiled step runs
-        return None
+    """Return a tensor or array as one of NumPy's, of all slices where there are any; None where values are not known.
+
+    (A step that is being compiled has none.) Short floats come in a type that NumPy computes in.
+    """
+    array = getattr(value, "_array", value)
+    found = all_values(array)
+    return widened(found) if found.size or not array.size else None
 
 
 def facts_of(value: Any) -> Facts | None:
@@ -67,4 +68,4 @@ def small_copy(value: Any) -> Any:
     if getattr(array, "size", SMALL + 1) > SMALL:
         return None
     array = on_host(array)
-    return None if array is None or array.dtype.kind not in "fciub" else array.tolist()
+    return None if array is None or array.size > SMALL or array.dtype.kind not in "fciub" else array.tolist()
