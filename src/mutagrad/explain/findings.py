@@ -123,7 +123,8 @@ def _at(event: Event) -> str:
         return f"the leaf {lane_name(event.lane)}".rstrip()
     if event.where is None:
         return event.name
-    return describe(event.where)
+    place, _, source = describe(event.where).partition(": ")
+    return f"{place} `{source.partition('  #')[0].strip()}`" if source else place
 
 
 def _first_line(text: str | None) -> str:

@@ -32,8 +32,11 @@ function showHead() {
 function showFindings() {
   byId("findings").append(...data.findings.map((finding, k) => make("button",
     {class: `finding ${finding.level}`, title: finding.text, onclick: () => chooseFinding(k)},
-    make("b", {}, finding.title), make("span", {}, finding.text))));
+    make("b", {}, finding.title), make("span", {}, ...marked(finding.text)))));
 }
+
+// What stands between backquotes is source.
+const marked = text => text.split("`").map((part, k) => k % 2 ? make("code", {}, part) : part);
 
 let finding = -1;
 function chooseFinding(k) {
