@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary
 from ..base.counters import counters
 from ..base.locks import new_lock
 from ..base.provenance import Where, describe, line_number
-from ..core.graph import Leaf, Node, Writer, next_order
+from ..core.graph import Node, Writer, next_order
 from ..core.storage import memory_of
 from .calls import distinct, is_told, new_nodes, short_name, tensors_in
 from .recorder import Recorder
@@ -135,7 +135,7 @@ class profile(Recorder, ContextDecorator):
             return
         before = self._swept[thread]
         now = self._swept[thread] = counters.allocated, counters.protected
-        if isinstance(node, Leaf):
+        if not isinstance(node, Node):
             for call in self._inside.get(thread, [])[-1:]:
                 call[2] += now[0] - before[0]
             return

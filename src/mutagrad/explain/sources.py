@@ -120,9 +120,27 @@ def global_name(tensor: Any, names: dict[str, Any]) -> str:
 def lane_name(lane: Lane) -> str:
     """Return what the program calls a storage: its variable, or how it was computed."""
     made_at = None if lane.site is None else lane.site[0]
-    return (lane.name or (variable(made_at) if made_at is not None else "")
+    return (lane.name or (_named_by_line(*lane.site) if lane.site is not None else "")
             or (operand(*lane.seen_as) if lane.seen_as is not None else "")
             or (shortened(expression(made_at)) if made_at is not None else ""))
+
+
+def _named_by_line(where: Where, operation: str) -> str:
+    """Return the variable that a line makes; with the operation where the line calls something that does several."""
+    name = variable(where)
+    inside = name and _called(expression(where)) not in ("", operation.rpartition(".")[2])
+    return f"{name}: {operation.rpartition('.')[2]}" if inside else name
+
+
+@lru_cache(4096)
+def _called(expression: str) -> str:
+    """Return the name of the function that an expression calls; "" if it is no call, or the call of an operator."""
+    try:
+        value = ast.parse(expression, mode="eval").body
+    except (SyntaxError, ValueError):
+        return ""
+    function = value.func if isinstance(value, ast.Call) else None
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def shortened(text: str) -> str:

@@ -260,16 +260,14 @@ class Trace(Recorder):
         if self.ended is not None or not inside or inside[-1].kind != "sweep":
             return
         with _lock:
-            event = self._new("backward", "leaf" if isinstance(node, Leaf) else node.op.name,
-                              None if isinstance(node, Leaf) else node.where, thread, began)
-            event.ended, event.adjoint, event.sweep = ended, facts, inside[-1].sweep
-            if isinstance(node, Leaf):
-                tensor = node.tensor()
-                event.lane = None if tensor is None else self._lane(tensor)
-            else:
+            if isinstance(node, Node):
+                event = self._new("backward", node.op.name, node.where, thread, began)
                 event.forward, event.lane = self._made.get(node, (None, None))
-            event.shape = None
-            event.live = self.live
+            else:
+                event = self._new("backward", "leaf", None, thread, began)
+                tensor = node.tensor() if isinstance(node, Leaf) else None
+                event.lane = None if tensor is None else self._lane(tensor)
+            event.ended, event.adjoint, event.sweep, event.live = ended, facts, inside[-1].sweep, self.live
             if event.where is not None:
                 self._events.line(event.where).backward += ended - began
 

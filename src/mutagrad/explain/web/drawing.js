@@ -261,15 +261,13 @@ function drawMemory(top) {
   const from = Math.max(firstAt(view.x0) - 1, 0), base = top + STRIP - 4, tall = STRIP - 20;
   pen.fillStyle = colours.accent;
   pen.globalAlpha = 0.5;
-  let pixel = -1, most = 0;
-  for (let i = from; i < events.length && at[i] <= view.x1; i++) {
+  const wide = Math.max(scale(), 1);
+  for (let i = from; i < events.length && at[i] <= view.x1;) {  // of all steps on one dot, the most
     const x = toX(at[i]);
-    if (Math.floor(x) !== pixel) { pixel = Math.floor(x); most = 0; }
-    if (events[i].live > most) {
-      most = events[i].live;
-      const high = tall * most / peak;
-      pen.fillRect(x, base - high, Math.max(scale(), 1), high);
-    }
+    let most = 0;
+    for (const dot = Math.floor(x); i < events.length && Math.floor(toX(at[i])) === dot; i++) most = Math.max(most, events[i].live);
+    const high = tall * most / peak;
+    pen.fillRect(wide > 1 ? x : Math.floor(x), base - high, wide, high);
   }
   pen.globalAlpha = 1;
 }
