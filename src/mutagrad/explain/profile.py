@@ -5,8 +5,8 @@
 >>> with mg.profile() as p:
 ...     y = x * 2
 ...     y.sum().backward()
->>> [(row.operation, row.calls, row.nodes, row.allocated) for row in sorted(p.rows)]
-[('backward', 1, 0, 0), ('mul', 1, 1, 4000), ('sum', 1, 1, 4)]
+>>> [(row.operation, row.calls, row.nodes, row.protected) for row in sorted(p.rows)]
+[('backward', 1, 0, 0), ('mul', 1, 1, 0), ('sum', 1, 1, 0)]
 
 What a backward sweep takes is that of the line which made the node, in its column; the rest of `backward()` is its own.
 `print(p)` shows the table, `p.by_line()` and `p.by_operation()` add it up, and `p.save("p.json")` writes a file that

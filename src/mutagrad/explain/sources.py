@@ -53,11 +53,11 @@ def expression(where: Where) -> str:
 
 def variable(where: Where) -> str:
     """Return the name that the line gives to what it computes at this place: `y` of `y = x * 2`; "" if none."""
-    return _variable(source_at(where).strip(), expression(where))
+    return _variable(source_at(where).strip(), None if columns(where) is None else expression(where))
 
 
 @lru_cache(4096)
-def _variable(text: str, expression: str) -> str:
+def _variable(text: str, expression: str | None) -> str:
     try:
         statement = ast.parse(text).body[0]
     except (SyntaxError, IndexError, ValueError):
@@ -70,7 +70,7 @@ def _variable(text: str, expression: str) -> str:
     else:
         return ""
     names = isinstance(target, (ast.Name, ast.Attribute)) and value is not None
-    return ast.unparse(target) if names and ast.get_source_segment(text, value) in (expression, text) else ""
+    return ast.unparse(target) if names and expression in (None, ast.get_source_segment(text, value)) else ""
 
 
 def operand(where: Where, operation: str, position: int) -> str:
