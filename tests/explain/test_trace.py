@@ -16,6 +16,7 @@ import mutagrad as mg
 from fuzz.generator import generate
 from mutagrad.base.errors import BadArgument, BadValue, ModeError
 from mutagrad.core import backward
+from mutagrad.explain import tracing
 from mutagrad.explain.page import page_data
 from mutagrad.explain.recording import Event
 from mutagrad.explain.sweeping import WatchedSweep
@@ -137,6 +138,27 @@ def test_errors_are_noted_and_passed_on() -> None:
     event = one(t, "add")
     assert event.error is not None and "broadcast" in event.error
     assert t.error is not None and t.error.startswith("ShapeError") and t.findings[0].title == "raised"
+
+
+def test_a_failure_of_the_recorder_is_not_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("ours")
+
+    monkeypatch.setattr(tracing, "not_finite", fail)
+    x = mg.ones(3, requires_grad=True)
+    with mg.trace() as t:
+        (x * 2).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2., 2., 2.] and t.unrecorded == 2 and t.failure == "KeyError: 'ours'"
+    assert t.html and t.sweeps == 1
+
+
+def test_element_loops_over_large_tensors_stay_linear() -> None:
+    y = mg.zeros(2_000_000)
+    y[5] = float("nan")
+    with mg.trace() as t:
+        for i in range(300):
+            y[i] = 1.
+    assert t.events[-1].seconds < 1 and not any(event.wrong for event in t.events)  # all of it is not looked at
 
 
 # --------------------------------------------------------------------------------------------------------- saved values
@@ -313,7 +335,7 @@ def test_the_gradients_of_random_programs_are_the_same(seed: int) -> None:
     with mg.trace() as t:
         found = run()
     assert len(found) == len(expected) and all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, expected))
-    assert t.html
+    assert t.html and t.unrecorded == 0, t.failure
 
 
 # ------------------------------------------------------------------------------------------------- nothing stays behind
@@ -472,4 +494,4 @@ def test_the_text_and_the_notebook() -> None:
 def test_every_kind_of_tensor(program: str) -> None:
     with mg.trace() as t, mg.profile() as p:
         eval(program, {"mg": mg})
-    assert t.html and str(p)
+    assert t.html and str(p) and t.unrecorded == 0, t.failure

@@ -51,6 +51,7 @@ def page_data(trace: Recording) -> dict[str, Any]:
         "title": trace.title, "error": trace.error, "count": trace.totals.count, "folded": trace.totals.folded,
         "limit": trace.totals.limit, "storages": trace.storages, "sweeps": trace.sweeps, "peak": trace.peak,
         "seconds": (ended - trace.began) / 1e9, "kinds": KINDS,
+        "unrecorded": trace.unrecorded, "failure": trace.failure,
         "columns": ["number", "kind", "name", "place", "thread", "began", "time", "live", "norm"],
         "events": rows, "details": {event.number: found for event in events if (found := _details(event))},
         "lanes": [_lane(lane, places) for lane in lanes],

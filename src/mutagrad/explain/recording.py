@@ -197,3 +197,5 @@ class Recording(NamedTuple):
     peak: int
     totals: Events
     events: list[Event]
+    unrecorded: int
+    failure: str

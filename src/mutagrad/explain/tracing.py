@@ -16,6 +16,7 @@ from __future__ import annotations
 import html
 import threading
 from collections import deque
+from collections.abc import Callable
 from functools import lru_cache
 from time import perf_counter_ns
 from typing import Any
@@ -45,6 +46,8 @@ _ONLY_WRITE = """
 ONLY_WRITE = frozenset(f"Tensor.{name}" for name in _ONLY_WRITE.split())
 
 
+# Elements up to which all of a tensor is looked at where only part was written: a loop over a large one stays linear.
+LITTLE = 4096
 _lock = new_lock()
 
 
@@ -68,6 +71,7 @@ class Trace(Recorder):
         self.ended: int | None = None
         self.error: str | None = None
         self.live = self.peak = self.sweeps = 0
+        self.unrecorded, self.failure = 0, ""  # what could not be noted, and why
         self._events = Events(max_events)
         self._numbers = self._lanes = 0
         self._by_buffer: dict[int, Lane] = {}
@@ -106,8 +110,22 @@ class Trace(Recorder):
     # ------------------------------------------------------------------------------------------------------- the calls
 
     def before(self, call: Call) -> None:
-        if self.ended is not None or not is_told(call.name, call.args):
-            return
+        if self.ended is None and is_told(call.name, call.args):
+            self._safely(self._before, call)
+
+    def after(self, call: Call) -> None:
+        if call.notes is not None:
+            self._safely(self._after, call)
+
+    def _safely(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Note something. A failure of ours is counted, and shown by the page: it must not become the program's."""
+        try:
+            function(*arguments)
+        except Exception as error:
+            self.unrecorded += 1
+            self.failure = self.failure or f"{type(error).__name__}: {error}"
+
+    def _before(self, call: Call) -> None:
         given = distinct(tensors_in([call.args, call.kwargs]))
         with _lock:
             for tensor in given:
@@ -117,19 +135,17 @@ class Trace(Recorder):
         call.notes = (event, [(t, memory_of(t), memory_of(t).version, t._storage.writer) for t in given],
                       next_order(), counters.protected)
 
-    def after(self, call: Call) -> None:
-        if call.notes is None:
-            return
+    def _after(self, call: Call) -> None:
         event, given, mark, protected = call.notes
         with _lock:
             event.began, event.ended = call.began, call.ended
             event.copied = counters.protected - protected
             event.error = None if call.error is None else f"{type(call.error).__name__}: {call.error}"
-            self._inside[event.thread].pop()
+            self._leave(event)
             results = distinct(tensors_in(call.result)) if call.error is None else []
             self._note_reads(event, call, given)
             self._note_writes(event, call, given, mark)
-            self._note_results(event, results, [memory for _, memory, _, _ in given])
+            self._note_results(event, results, {id(memory) for _, memory, _, _ in given})
             self._note_nodes(event, given, results, mark)
             self._show(event, results, given)
             self._finish(event)
@@ -142,12 +158,9 @@ class Trace(Recorder):
 
     def _note_reads(self, event: Event, call: Call, given: list[Any]) -> None:
         target = call.args[0] if call.args and call.name in ONLY_WRITE else call.kwargs.get("out")
-        for tensor, *_ in given:
-            if tensor is not target:
-                lane = self._lane(tensor)
-                lane.last_write = None
-                if lane not in event.reads:
-                    event.reads = (*event.reads, lane)
+        event.reads = tuple(dict.fromkeys(self._lane(tensor) for tensor, *_ in given if tensor is not target))
+        for lane in event.reads:
+            lane.last_write = None
 
     def _note_writes(self, event: Event, call: Call, given: list[Any], mark: int) -> None:
         index = call.args[1] if call.name == "Tensor.__setitem__" and len(call.args) > 1 else None
@@ -168,12 +181,12 @@ class Trace(Recorder):
             event.buries = before.event
         lane.last_write = Unread(event.number, part.low, part.high) if recorded else None
 
-    def _note_results(self, event: Event, results: list[TensorBase], known: list[Any]) -> None:
+    def _note_results(self, event: Event, results: list[TensorBase], known: set[int]) -> None:
         for tensor in results:
             memory = memory_of(tensor)
             new = self._known(memory.buffer) is None
             lane = self._lane(tensor)
-            if new and not any(memory is other for other in known):
+            if new and id(memory) not in known:
                 event.kind, lane.born = "new" if event.kind == "read" else event.kind, event.number
                 lane.site = None if event.where is None else (event.where, event.name)
                 self._touch(event, lane, 0, lane.bytes, 0, memory.version)
@@ -200,7 +213,9 @@ class Trace(Recorder):
         event.shape, event.dtype = tuple(shown._array.shape), _type_name(shown._array.dtype)
         if event.writes:
             event.values = small_copy(shown)
-            event.wrong = not_finite(shown)
+            wrote = sum(touch.high - touch.low for touch in event.writes)
+            if 2 * wrote >= shown._array.nbytes or shown._array.size <= LITTLE:
+                event.wrong = not_finite(shown)
 
     # ------------------------------------------------------------------------------------------------- the optimizers
 
@@ -221,7 +236,7 @@ class Trace(Recorder):
             return
         with _lock:
             event.ended = perf_counter_ns()
-            self._inside[event.thread].pop()
+            self._leave(event)
             for tensor, version in given:
                 memory = memory_of(tensor)
                 if memory.version != version:
@@ -255,6 +270,9 @@ class Trace(Recorder):
                 self._finish(event)
 
     def visited(self, node: Writer, facts: Facts | None, began: int, ended: int) -> None:
+        self._safely(self._visited, node, facts, began, ended)
+
+    def _visited(self, node: Writer, facts: Facts | None, began: int, ended: int) -> None:
         thread = threading.get_ident()
         inside = self._inside.get(thread, [])
         if self.ended is not None or not inside or inside[-1].kind != "sweep":
@@ -287,6 +305,12 @@ class Trace(Recorder):
         event = self._new(kind, name, where, thread, perf_counter_ns())
         self._inside.setdefault(thread, []).append(event)
         return event
+
+    def _leave(self, event: Event) -> None:
+        """Note that a thread is no longer in a call, nor in any that an interrupt has ended unnoticed inside of it."""
+        inside = self._inside[event.thread]
+        while inside and inside.pop() is not event:
+            pass
 
     def _finish(self, event: Event) -> None:
         self._settle()
@@ -367,7 +391,7 @@ class Trace(Recorder):
     def recording(self) -> Recording:
         """All that the page shows."""
         return Recording(self.title, self.error, self.began, self.ended, self.storages, self.sweeps, self.peak,
-                         self._events, self.events)
+                         self._events, self.events, self.unrecorded, self.failure)
 
     @property
     def html(self) -> str:

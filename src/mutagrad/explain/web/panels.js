@@ -26,6 +26,9 @@ function showHead() {
     byId("notices").append(make("div", {}, `${counted(data.folded)} of ${counted(data.count)} events, in the middle, are ` +
       `only counted by line: the first and the last ${counted(Math.floor(data.limit / 2))} are shown one by one.`));
   }
+  if (data.unrecorded) {
+    byId("notices").append(make("div", {}, `${counted(data.unrecorded)} calls could not be recorded: ${data.failure}`));
+  }
   if (!events.length) byId("notices").append(make("div", {}, "Nothing was recorded: the program called no function of mutagrad."));
 }
 
