@@ -380,6 +380,13 @@ def test_a_program_that_traces_nothing_does_not_load_it() -> None:
     assert done.stdout.startswith("[]"), done.stdout
 
 
+@pytest.mark.parametrize("other", [None, "a", [1.], {}, object()])
+def test_comparisons_with_anything_are_as_without_it(other: Any) -> None:
+    x = mg.ones(3)
+    with mg.trace():
+        assert (x != other) is True and (other != x) is True and (x == other) is False
+
+
 def test_entering_again_goes_on() -> None:
     with mg.trace() as t:
         mg.ones(1)
