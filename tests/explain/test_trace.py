@@ -317,6 +317,18 @@ def test_the_first_that_is_not_finite() -> None:
     assert "y = x.log()" in finding.text and "1 of its elements" in finding.text
 
 
+def test_infinities_that_are_given_or_handed_on_are_no_finding() -> None:
+    x = mg.ones(3, 3)
+    with mg.trace() as t:
+        mask = mg.triu(mg.full((3, 3), float("-inf")), 1)
+        (x + mask).softmax(-1)
+        mg.empty(3).fill_(float("nan")).add_(1)
+        y = mg.zeros(3)
+        y[:] = mg.tensor([float("inf")] * 3)
+    assert t.findings == []
+    assert "torch" not in [lane["name"] for lane in data_of(t)["lanes"]] and "mg" not in [lane["name"] for lane in data_of(t)["lanes"]]
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_the_gradients_of_random_programs_are_the_same(seed: int) -> None:
     program = generate(seed)

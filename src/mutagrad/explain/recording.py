@@ -18,7 +18,7 @@ class Lane:
     """A storage: its number, what it holds, which event made it and which was the last before it was gone."""
 
     __slots__ = ("born", "bytes", "died", "dtype", "key", "last_write", "leaf", "name", "number", "reference", "savers",
-                 "seen_as", "site", "shape", "version")
+                 "seen_as", "site", "shape", "version", "wrong")
 
     key: int
     reference: ref[Any]
@@ -28,7 +28,7 @@ class Lane:
         self.born: int | None = None  # None: before the trace began
         self.site: tuple[Where, str] | None = None  # the line and the operation that made it
         self.died: int | None = None  # None: it is still there
-        self.leaf = False
+        self.leaf = self.wrong = False  # wrong: there is nan or inf in it
         self.name = ""  # as the program's module calls it
         self.seen_as: tuple[Where, str, int] | None = None  # at which line, of which operation which argument
         self.savers: tuple[Saver, ...] = ()

@@ -99,9 +99,10 @@ def _operands(value: Any, statement: Any, operation: str) -> list[Any]:
         return [value.left, value.right]
     if isinstance(value, ast.Subscript):
         return [value.value]
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == operation:
-        return [value.func.value, *value.args]
-    return []
+    function, name = getattr(value, "func", None), operation.rpartition(".")[2]
+    if isinstance(function, ast.Attribute) and function.attr == name:
+        return [function.value, *value.args] if operation.startswith("Tensor.") else value.args
+    return value.args if isinstance(function, ast.Name) and function.id == name else []
 
 
 def global_name(tensor: Any, names: dict[str, Any]) -> str:
@@ -120,15 +121,15 @@ def global_name(tensor: Any, names: dict[str, Any]) -> str:
 def lane_name(lane: Lane) -> str:
     """Return what the program calls a storage: its variable, or how it was computed."""
     made_at = None if lane.site is None else lane.site[0]
-    return (lane.name or (_named_by_line(*lane.site) if lane.site is not None else "")
+    return (lane.name or (_named_by_line(*lane.site, lane.leaf) if lane.site is not None else "")
             or (operand(*lane.seen_as) if lane.seen_as is not None else "")
             or (shortened(expression(made_at)) if made_at is not None else ""))
 
 
-def _named_by_line(where: Where, operation: str) -> str:
+def _named_by_line(where: Where, operation: str, leaf: bool) -> str:
     """Return the variable that a line makes; with the operation where the line calls something that does several."""
     name = variable(where)
-    inside = name and _called(expression(where)) not in ("", operation.rpartition(".")[2])
+    inside = name and not leaf and _called(expression(where)) not in ("", operation.rpartition(".")[2])
     return f"{name}: {operation.rpartition('.')[2]}" if inside else name
 
 

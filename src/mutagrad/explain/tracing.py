@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import html
+import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -46,6 +47,8 @@ _ONLY_WRITE = """
 ONLY_WRITE = frozenset(f"Tensor.{name}" for name in _ONLY_WRITE.split())
 
 
+# Memory as it is found, and gradients, of which sweeps tell.
+NOT_COMPUTED = re.compile(r"(new_)?empty|resize_|\.").match
 # Elements up to which all of a tensor is looked at where only part was written: a loop over a large one stays linear.
 LITTLE = 4096
 _lock = new_lock()
@@ -131,7 +134,7 @@ class Trace(Recorder):
             for tensor in given:
                 self._lane(tensor, seen=True)
             event = self._begin("read", short_name(call.name), call.where, call.thread)
-            self._name_operands(call, event.name)
+            self._name_operands(call)
         call.notes = (event, [(t, memory_of(t), memory_of(t).version, t._storage.writer) for t in given],
                       next_order(), counters.protected)
 
@@ -150,11 +153,11 @@ class Trace(Recorder):
             self._show(event, results, given)
             self._finish(event)
 
-    def _name_operands(self, call: Call, name: str) -> None:
+    def _name_operands(self, call: Call) -> None:
         for position, value in enumerate(call.args):
             lane = self._lane(value) if isinstance(value, TensorBase) and hasattr(value, "_storage") else None
             if lane is not None and lane.seen_as is None and value._offset is None:
-                lane.seen_as = call.where, name, position
+                lane.seen_as = call.where, call.name, position
 
     def _note_reads(self, event: Event, call: Call, given: list[Any]) -> None:
         target = call.args[0] if call.args and call.name in ONLY_WRITE else call.kwargs.get("out")
@@ -213,9 +216,18 @@ class Trace(Recorder):
         event.shape, event.dtype = tuple(shown._array.shape), _type_name(shown._array.dtype)
         if event.writes:
             event.values = small_copy(shown)
-            wrote = sum(touch.high - touch.low for touch in event.writes)
-            if 2 * wrote >= shown._array.nbytes or shown._array.size <= LITTLE:
-                event.wrong = not_finite(shown)
+            self._note_not_finite(event, shown)
+
+    def _note_not_finite(self, event: Event, shown: Any) -> None:
+        """Count nan and inf where they are first computed: not in what was given, handed on or never set."""
+        wrote = sum(touch.high - touch.low for touch in event.writes)
+        if 2 * wrote < shown._array.nbytes and shown._array.size > LITTLE:
+            return
+        found = not_finite(shown)
+        if found and event.reads and not any(lane.wrong for lane in event.reads) and not NOT_COMPUTED(event.name):
+            event.wrong = found
+        for touch in event.writes:
+            touch.lane.wrong = found > 0
 
     # ------------------------------------------------------------------------------------------------- the optimizers
 

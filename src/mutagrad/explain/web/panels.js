@@ -17,7 +17,7 @@ const make = (tag, attributes = {}, ...inside) => {  // text stays text, whateve
 function showHead() {
   const title = data.title ? `trace of ${data.title}` : "trace";
   document.title = `mutagrad ${title}`;
-  byId("title").textContent = title;
+  byId("title").textContent = byId("title").title = title;
   const chip = (value, text) => make("span", {}, make("b", {}, value), ` ${text}`);
   byId("summary").append(chip(counted(data.count), "events"), chip(counted(data.storages), "storages"),
     chip(counted(data.sweeps), "backward"), chip(sized(data.peak), "at most"), chip(timed(data.seconds * 1e6), ""));
