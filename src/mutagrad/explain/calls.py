@@ -32,7 +32,7 @@ def is_told(name: str, args: tuple[Any, ...]) -> bool:
 
 def short_name(name: str) -> str:
     """Return the name of an operation as a program would write it: `mul_` for `Tensor.mul_`, `x[i]` for its method."""
-    name = name.removeprefix("Tensor.")
+    name = name.removeprefix("Tensor.").removeprefix("nn.functional.")
     if name.endswith(".__get__"):
         return "." + name[:-8]
     if name.endswith(".__set__"):

@@ -351,7 +351,7 @@ class Trace(Recorder):
             event = self._new("unseen", "written outside of calls", None, threading.get_ident(), perf_counter_ns())
             self._touch(event, lane, 0, lane.bytes, lane.version, memory.version)
             event.live, lane.last_write = self.live, None
-        lane.leaf = lane.leaf or memory.leaf is not None
+        lane.leaf = lane.leaf or memory.leaf is not None or tensor._storage.leaf is not None
         return lane
 
     def _known(self, buffer: Any) -> Lane | None:
