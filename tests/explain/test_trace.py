@@ -504,7 +504,7 @@ def test_parameters_are_leaves_and_have_the_names_of_the_model() -> None:
         net = Net()
         net.inner(mg.ones(1, 2)).sum().backward()
     lanes = {lane["name"]: lane for lane in data_of(t)["lanes"]}
-    assert lanes["self.inner"]["leaf"] and not lanes["mg.ones(1, 2)"]["leaf"] or not hasattr(test_threads.__code__, "co_positions")
+    assert lanes["self.inner"]["leaf"] and sum(lane["leaf"] for lane in data_of(t)["lanes"]) == 2
 
 
 def test_the_text_and_the_notebook() -> None:

@@ -52,7 +52,6 @@ def page_data(trace: Recording) -> dict[str, Any]:
         "limit": trace.totals.limit, "storages": trace.storages, "sweeps": trace.sweeps, "peak": trace.peak,
         "seconds": (ended - trace.began) / 1e9, "kinds": KINDS,
         "unrecorded": trace.unrecorded, "failure": trace.failure,
-        "columns": ["number", "kind", "name", "place", "thread", "began", "time", "live", "norm"],
         "events": rows, "details": {event.number: found for event in events if (found := _details(event))},
         "lanes": [_lane(lane, places) for lane in lanes],
         "findings": [finding._asdict() for finding in findings(events)],
@@ -76,11 +75,15 @@ class Places:
         if where not in self._numbers:
             self._numbers[where] = len(self.rows)
             code, line = where[0], line_number(where)
-            self._lines[code.co_filename, line] = None
+            self.show(code.co_filename, line)
             self.rows.append({"file": file_name(code.co_filename), "line": line, "text": source_at(where).strip(),
                               "in": function_name(code), "at": columns(where), "what": expression(where),
                               "name": variable(where)})
         return self._numbers[where]
+
+    def show(self, filename: str, line: int) -> None:
+        """Have the source around a line be part of the page."""
+        self._lines[filename, line] = None
 
     def name(self, text: str) -> int:
         return self.names.setdefault(text, len(self.names))
@@ -97,6 +100,7 @@ class Places:
 
 
 def _row(event: Event, began: int, places: Places) -> list[Any]:
+    """Return the columns of an event: number, kind, name, place, thread, began, time, live, norm."""
     norm = None if event.adjoint is None else number(event.adjoint.norm)
     return [event.number, KINDS.index(event.kind), places.name(event.name), places.place(event.where),
             places.thread(event.thread), (event.began - began) // 1000, max(event.ended - event.began, 0) / 1000,
@@ -153,7 +157,7 @@ def _totals(events: Events, places: Places) -> list[dict[str, Any]]:
     """Return what each line has cost, the dearest first."""
     rows = []
     for (filename, line), total in events.by_line().items():
-        places._lines[filename, line] = None
+        places.show(filename, line)
         rows.append({"file": file_name(filename), "line": line, "calls": total.calls, "forward": total.forward / 1000,
                      "backward": total.backward / 1000, "bytes": total.bytes, "copied": total.copied,
                      "nodes": total.nodes, "folded": total.folded,

@@ -84,11 +84,6 @@ function drawGaps() {
     const left = toX(gap.from), right = toX(gap.to);
     if (right < LABELS || left > size.w) continue;
     pen.strokeStyle = colours.line;
-    pen.beginPath();
-    for (let x = left - lanesHeight(); x < right; x += 7) {
-      pen.moveTo(x, RULER + lanesHeight());
-      pen.lineTo(x + lanesHeight(), RULER);
-    }
     pen.save();
     pen.beginPath();
     pen.rect(left, RULER, right - left, lanesHeight());

@@ -1,7 +1,6 @@
 // What the page knows: events as columns, lanes, rows of lanes, and how events refer to each other.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const KIND = Object.fromEntries(data.kinds.map((name, k) => [name, k]));
 const events = data.events.map(([number, kind, name, place, thread, began, time, live, norm]) =>
   ({number, kind: data.kinds[kind], name: data.names[name], place, thread, began, time, live, norm}));
 const indexOf = new Map(events.map((event, i) => [event.number, i]));
