@@ -3,6 +3,7 @@
 
 import builtins
 from collections.abc import Callable, Sequence
+from mutagrad.explain.tracing import Trace
 from mutagrad.ops.create.create import ElementType
 from mutagrad.ops.math.elementwise import Value
 from mutagrad.ops.nn.resample import Ints
@@ -39,6 +40,7 @@ from mutagrad.core.size import Size as Size
 from mutagrad.explain.describe import describe as describe
 from mutagrad.explain.doctor.report import doctor as doctor
 from mutagrad.explain.draw import draw as draw
+from mutagrad.explain.profile import profile as profile
 from mutagrad.explain.summary import summary as summary
 from mutagrad.files import load as load, save as save, serialization as serialization
 from mutagrad.func.mapping import vmap as vmap
@@ -1040,7 +1042,10 @@ def tile(input: Tensor, *times: builtins.int | Sequence[builtins.int],
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True,
     sorted: builtins.bool = True, *, axis: builtins.int | None = None,
     out: Sequence[Tensor] | None = None) -> return_types.topk: ...
+@overload
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def trace(*, max_events: builtins.int = 50000, title: str = "") -> Trace: ...
 def transpose(input: Tensor, dim0: builtins.int | None = None, dim1: builtins.int | None = None, *,
     axis0: builtins.int | None = None, axis1: builtins.int | None = None) -> Tensor: ...
 def transpose_copy(input: Tensor, *arguments: Any, out: Tensor | None = None, **settings: Any) -> Tensor: ...

@@ -80,11 +80,12 @@ WRITES = frozenset(_WRITES.split())
 OTHERS = {name: module for module, names in {
     "autograd.modes": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "base.layout": "sparse_bsc sparse_bsr sparse_csc sparse_csr",
-    "explain.doctor.report": "doctor",
     "core.dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
     "explain.describe": "describe",
+    "explain.doctor.report": "doctor",
     "explain.draw": "draw",
     "explain.summary": "summary",
+    "explain.profile": "profile",
     "files": "load save",
     "func": "vmap",
     "tensors.typed_tensors": """
@@ -117,6 +118,7 @@ SOCKETS = {name: f"mutagrad.{module}".rstrip(".") for name, module in {
     "array_api": "array_api", "compile": "xla.compile", "cuda": "xla.cuda", "devices": "xla.devices",
     "loops": "xla.loops", "mesh": "xla.mesh", "meta": "torch_api.meta", "norms": "ops.linalg.norms",
     "processes": "xla.processes", "top": "", "torch_function": "torch_api.torch_function",
+    "trace": "explain.tracing",
 }.items()}
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from . import __version__, tour
 from .arrays.compiled.compiler import has_numba
 from .arrays.config import show_config, warm_up
+from .explain import trace
 from .explain.doctor import command as doctor
 from .torch_api import launch, run
 
@@ -35,6 +36,7 @@ COMMANDS = {
     "doctor": Command(doctor.SUMMARY, doctor.add_arguments, doctor.run),
     "launch": Command(launch.SUMMARY, launch.add_arguments, launch.run),
     "run": Command(run.SUMMARY, run.add_arguments, run.run),
+    "trace": Command(trace.SUMMARY, trace.add_arguments, trace.run),
     "tour": Command(tour.SUMMARY, tour.add_arguments, tour.run),
     "warm-up": Command("compile the kernels of mutagrad[fast] ahead of their first use", lambda _: None, _warm_up),
 }

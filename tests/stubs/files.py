@@ -139,7 +139,7 @@ def tensor() -> str:
     scope = Scope(module, {*names})
     body = [line for name in names for line in member_text(name, scope)]
     base = scope.short("mutagrad.core.storage.TensorBase")
-    others = [line for name in ("disabled_torch_function", "is_tensor", "numel")
+    others = [line for name in ("disabled_torch_function", "incomparable", "is_tensor", "numel")
               for line in function_text(name, signatures(name, vars(import_module(module))[name], observed()), scope)]
     unknown = "__getattr__: None  # TensorBase has one for type checkers, by which all names would be known"
     return module_text(scope, [f"class Tensor({base}):", *(f"    {line}" for line in (unknown, *body)), "", *others])

@@ -51,6 +51,9 @@ OVERLOADS = {
     "atleast_1d": _AT_LEAST,
     "atleast_2d": _AT_LEAST,
     "atleast_3d": _AT_LEAST,
+    "trace": """
+    (input: Tensor, *, out: Tensor | None = None) -> Tensor
+    (*, max_events: int = 50_000, title: str = "") -> Trace""",
     "where": """
     (condition: Tensor, input: None = None, other: None = None) -> tuple[Tensor, ...]
     (condition: Tensor, input: Value, other: Value, *, out: Tensor | None = None) -> Tensor""",
@@ -67,6 +70,7 @@ OVERLOADS = {
 }
 OVERLOAD_NAMES = {
     "Any": ANY, "AnyTensor": "mutagrad.core.leaf.AnyTensor", "DType": BY_NAME["dtype"], "Tensor": TENSOR,
+    "Trace": "mutagrad.explain.tracing.Trace",
     "Value": VALUE, "Size": "mutagrad.core.size.Size", "return_types": RESULTS,
     **{name: f"builtins.{name}" for name in ("bool", "int", "str", "tuple", "type")},
 }
@@ -230,6 +234,8 @@ def parameters_text(parameters: list[Parameter], scope: Scope) -> str:
 def function_text(name: str, found: list[Signature], scope: Scope, owner: str = "") -> list[str]:
     """Return the lines that declare a function; `owner` is the first parameter of a method, "self" or "cls"."""
     lines = []
+    if owner:  # without a form that takes no tensor
+        found = [s for s in found if next(iter(s.parameters.values())).kind is not Parameter.KEYWORD_ONLY]
     for signature in found:
         lines += [f"@{scope.short('typing.overload')}"] if len(found) > 1 else []
         parameters, returns = list(signature.parameters.values()), signature.return_annotation

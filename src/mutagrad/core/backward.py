@@ -27,8 +27,9 @@ from .sweep import Sweep, SweepAcross, reaching
 from .window import Whole, Window, overlaps_itself
 from .write import FOLLOW
 
-# Which engine runs: `Sweep` gives the same, plainly.
+# Which engine runs: `Sweep` gives the same, plainly. And which where arrays of other kinds may come up.
 SWEEP: type[Sweep] = FastSweep
+SWEEP_ACROSS: type[Sweep] = SweepAcross
 
 # ------------------------------------------------------------------------------------------------------------ the seeds
 
@@ -188,7 +189,7 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
     try:
         mode.now = Modes(before, recorded=create_graph, sweep=run)
         set_fp_state(SILENT)
-        sweep = SweepAcross if others() else SWEEP
+        sweep = SWEEP_ACROSS if others() else SWEEP
         sweep(arithmetic, Freed(here()), retain, deposit, wanted, useful, edge or {}).run(seeds)
         for callback in run.callbacks or ():  # which may add another
             callback()

@@ -66,12 +66,14 @@ class Watcher(Block):
         torch_function.ask_about_all(+1)
         self.enter()
         if self.threads:
-            modes.begin_threads_with(function_modes=push(self))
+            _on_threads.append(self)
+            _tell_new_threads()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self.threads:
-            modes.begin_threads_with()
+        if self in _on_threads:
+            _on_threads.remove(self)
+            _tell_new_threads()
         torch_function.ask_about_all(-1)
         self.leave()
 
@@ -89,6 +91,14 @@ class Watcher(Block):
         finally:
             call.ended = perf_counter_ns()
             self.after(call)
+
+
+_on_threads: list[Watcher] = []  # those that are told of threads that begin, the outermost first
+
+
+def _tell_new_threads() -> None:
+    found = tuple(_on_threads)
+    modes.begin_threads_with(**({"function_modes": found} if found else {}))
 
 
 def _name(func: Callable[..., Any]) -> str:

@@ -369,10 +369,10 @@ class Tensor(TensorBase):
     __setitem__ = indexing.setitem
 
     def __eq__(self, other: Any) -> Any:
-        return NotImplemented if _incomparable(other) else elementwise.eq(self, other)
+        return NotImplemented if incomparable(other) else elementwise.eq(self, other)
 
     def __ne__(self, other: Any) -> Any:
-        return NotImplemented if _incomparable(other) else elementwise.ne(self, other)
+        return NotImplemented if incomparable(other) else elementwise.ne(self, other)
 
     __radd__ = elementwise.add_values
     __rmul__ = elementwise.mul
@@ -604,7 +604,7 @@ class Tensor(TensorBase):
     new_empty, new_full = create.new_empty, create.new_full
 
 
-def _incomparable(other: Any) -> bool:
+def incomparable(other: Any) -> bool:
     return not isinstance(other, (Tensor, bool, int, float, complex, np.generic, np.ndarray))
 
 

@@ -8,6 +8,7 @@ import os
 import runpy
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib.machinery import SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import Any
@@ -29,13 +30,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run a script or a module as Python itself would, and return its exit status."""
+    return run_given(options, "run", nullcontext())
+
+
+def run_given(options: argparse.Namespace, command: str, around: AbstractContextManager[Any]) -> int:
+    """Do so for any command, with the program inside of a block: that sees what ends it, `sys.exit` included."""
     given = options.module if options.module is not None else options.script
     if not given:
-        print("mutagrad run: give a script, or -m and a module", file=sys.stderr)
+        print(f"mutagrad {command}: give a script, or -m and a module", file=sys.stderr)
         return 2
     for_children()
     stand_in.install()
-    return run_module(given) if options.module is not None else run_script(given)
+    return (run_module if options.module is not None else run_script)(given, command, around)
 
 
 def for_children() -> None:
@@ -51,7 +57,7 @@ def _first_on_path(folder: str) -> None:
         sys.path[0] = folder
 
 
-def run_script(given: list[str]) -> int:
+def run_script(given: list[str], command: str, around: AbstractContextManager[Any]) -> int:
     path = os.path.abspath(given[0])
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
@@ -60,7 +66,7 @@ def run_script(given: list[str]) -> int:
         with io.open_code(path) as file:
             source = file.read()
     except OSError as error:
-        print(f"mutagrad run: can't open file {path!r}: [Errno {error.errno}] {error.strerror}", file=sys.stderr)
+        print(f"mutagrad {command}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}", file=sys.stderr)
         return 2
     stand_in.watch_for(source)
     sys.argv = list(given)
@@ -69,10 +75,10 @@ def run_script(given: list[str]) -> int:
     main.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__,
                          __loader__=SourceFileLoader("__main__", path))
     sys.modules["__main__"] = main  # for good: what the program leaves to be done at exit still needs it
-    return _guarded(lambda: exec(compile(source, path, "exec", dont_inherit=True), main.__dict__))
+    return _guarded(lambda: exec(compile(source, path, "exec", dont_inherit=True), main.__dict__), around)
 
 
-def run_module(given: list[str]) -> int:
+def run_module(given: list[str], command: str, around: AbstractContextManager[Any]) -> int:
     sys.argv = list(given)
     _first_on_path(os.getcwd())
     try:
@@ -80,15 +86,16 @@ def run_module(given: list[str]) -> int:
     except ModuleNotFoundError:
         known = False
     if not known:
-        print(f"mutagrad run: No module named {given[0]}", file=sys.stderr)
+        print(f"mutagrad {command}: No module named {given[0]}", file=sys.stderr)
         return 1
-    return _guarded(lambda: runpy.run_module(given[0], run_name="__main__", alter_sys=True))
+    return _guarded(lambda: runpy.run_module(given[0], run_name="__main__", alter_sys=True), around)
 
 
-def _guarded(program: Callable[[], Any]) -> int:
+def _guarded(program: Callable[[], Any], around: AbstractContextManager[Any]) -> int:
     """Return the exit status of a program; what it does not catch is reported without the frames above its own."""
     try:
-        program()
+        with around:
+            program()
     except SystemExit:
         raise
     except BaseException as error:

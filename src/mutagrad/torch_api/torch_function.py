@@ -22,7 +22,7 @@ from ..base.package_name import called
 from ..base.sockets import socket
 from ..nn import functional, init
 from ..ops.nn import recurrent
-from ..tensors.tensor import Tensor, disabled_torch_function
+from ..tensors.tensor import Tensor, disabled_torch_function, incomparable
 from . import fft, import_hook as stand_in, linalg, special
 
 Asked = Callable[..., Any]
@@ -124,6 +124,8 @@ def _operator(raw: Asked, name: str, shown: Asked | None = None) -> Asked:
     def call(x: Any, y: Any) -> Any:
         if not DISPATCHING and type(x) in PLAIN and type(y) in PLAIN:
             return raw(x, y)
+        if name == "__ne__" and incomparable(y) and not takes_over(type(y)):
+            return NotImplemented  # `ne`, which would be called in its place, refuses what `!=` may be asked about
         try:
             return _ask(shown or call, raw, (x, y), {})
         except NoAnswer:

@@ -7,9 +7,10 @@ from typing import Any
 
 from ...arrays import np
 from ...base.device import device
-from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError, may_need_much
+from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.layout import check_layout, layout
 from ...base.operands import Array
+from ...base.sockets import socket
 from ...core.codegen import primitive
 from ...core.dtypes import as_dtype, dtype
 from ...core.factory import make
@@ -160,14 +161,20 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     return diagonal(tensor_argument(A, "linalg.diagonal"), offset, dim1, dim2)
 
 
-def trace(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the sum of the diagonal of a matrix."""
-    if tensor_argument(input, "trace")._array.ndim != 2:
-        raise ShapeError(f"trace: expects a matrix, got shape {input._array.shape}",
+def trace(input: Tensor | None = None, *, out: Tensor | None = None, **recording: Any) -> Any:
+    """Return the sum of the diagonal of a matrix; without one, a block that records: `with mutagrad.trace() as t:`."""
+    if input is None and out is None:
+        return socket("trace").Trace(**recording)
+    if recording:
+        raise BadArgument(f"trace: got an unexpected keyword argument {next(iter(recording))!r}",
+                          why="of a matrix there is nothing to set", fix="mutagrad.trace(x)")
+    matrix = tensor_argument(input, "trace")
+    if matrix._array.ndim != 2:
+        raise ShapeError(f"trace: expects a matrix, got shape {matrix._array.shape}",
                          fix="x.diagonal(0, -2, -1).sum(-1)")
-    if input._array.dtype.kind == "b":
+    if matrix._array.dtype.kind == "b":
         raise DTypeError("trace: not defined for booleans", fix="x.int().trace()")
-    return write_out("trace", sum(diagonal(input)), out)
+    return write_out("trace", sum(diagonal(matrix)), out)
 
 
 def fill_diagonal_(x: Tensor, fill_value: Tensor | complex, wrap: bool = False) -> Any:
