@@ -7,10 +7,8 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import Any
 
-from ...base.errors import MutagradError
 from ...torch_api import run as running
 from . import report
 from .diagnosis import Diagnosis
@@ -58,8 +56,8 @@ def _take_flags(options: argparse.Namespace) -> None:
 def _watched(options: argparse.Namespace, diagnosis: Diagnosis) -> int:
     """Run the program under the eyes of a diagnosis; what it does to end itself is its exit status."""
     try:
-        with diagnosis, _errors_noted(diagnosis), _terminated_in_order():
-            return running.run(options)
+        with _terminated_in_order():
+            return running.run_given(options, "doctor", diagnosis)
     except SystemExit as error:
         return _status(error.code)
 
@@ -69,24 +67,6 @@ def _status(code: Any) -> int:
         return code or 0
     print(code, file=sys.stderr)
     return 1
-
-
-@contextmanager
-def _errors_noted(diagnosis: Diagnosis) -> Iterator[None]:
-    """Note what ends the program, beside showing it as usual."""
-    shown = sys.excepthook
-
-    def note(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
-        if isinstance(error, MutagradError):
-            diagnosis.note_error(error, frames)
-        shown(kind, error, frames)
-
-    sys.excepthook = note
-    try:
-        yield
-    finally:
-        if sys.excepthook is note:
-            sys.excepthook = shown
 
 
 @contextmanager
