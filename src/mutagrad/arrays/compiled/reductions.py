@@ -157,8 +157,11 @@ def _neighbours(name: str, array: Any, start: int, end: int) -> Any:
 
 def _along(name: str, char: str, rows: Any) -> Any:
     kernel, dtype = _kernel(name, char, folds.rows)
-    if (loop := kernel.get()) is None:
-        return None
+    loop = kernel.get()
+    return None if loop is None else _of_rows(loop, dtype, rows)
+
+
+def _of_rows(loop: Callable[..., Any], dtype: Any, rows: Any) -> Any:
     out = numpy.empty(len(rows), dtype)
     _shared(len(rows), rows.size, lambda part: loop(part.start, part.stop, rows, out))
     return out
@@ -166,11 +169,14 @@ def _along(name: str, char: str, rows: Any) -> Any:
 
 def _whole(name: str, char: str, vector: Any) -> Any:
     """In pieces that are rows: what is found of these does not depend on the number of threads."""
+    kernel, dtype = _kernel(name, char, folds.rows)
+    if (loop := kernel.get()) is None:  # asked once: another thread may choose other kernels meanwhile
+        return None
     head = vector.size // PIECE * PIECE
-    found = _along(name, char, vector[:head].reshape(-1, PIECE))
-    if found is not None and head < vector.size:
-        found = numpy.concatenate([found, _along(name, char, vector[head:].reshape(1, -1))])
-    return found if found is None else FOLLOWED_BY[REDUCTIONS[name][1]].reduce(found, keepdims=True)
+    found = _of_rows(loop, dtype, vector[:head].reshape(-1, PIECE))
+    if head < vector.size:
+        found = numpy.concatenate([found, _of_rows(loop, dtype, vector[head:].reshape(1, -1))])
+    return FOLLOWED_BY[REDUCTIONS[name][1]].reduce(found, keepdims=True)
 
 
 def _down(name: str, char: str, cube: Any, loop: Callable[..., Any] = folds.columns) -> Any:
