@@ -1,6 +1,8 @@
-"""Kernels that are there at one moment and not at the next."""
+"""Kernels that are there at one moment and not at the next or that no thread can compile."""
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import cycle
 from typing import Any
@@ -47,3 +49,44 @@ def test_a_call_may_find_a_kernel_once_and_not_again(name: str, monkeypatch: pyt
         monkeypatch.setattr(compiler.Kernel, "get", lambda kernel, *uses, a=answers: get(kernel, *uses) if next(a) else None)
         for a, b in zip(expected, gradient_and_result(name, x), strict=True):
             np.testing.assert_allclose(b, a, 1e-4, 1e-4)
+
+
+# ------------------------------------------------------------------------------------------------------ without a thread
+
+class NoThread:
+    def __init__(self, **_: Any) -> None:
+        pass
+
+    def start(self) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_where_no_thread_can_be_started_there_is_no_kernel_yet(waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_threads", [])
+    monkeypatch.setattr(compiler.choice, "on", True)
+    monkeypatch.setattr(compiler.choice, "waits", waits)
+    monkeypatch.setattr(compiler.choice, "compiles", True)
+    monkeypatch.setattr(compiler, "has_numba", lambda: True)
+    monkeypatch.setattr(compiler, "ALL", [])
+    kernel = compiler.Kernel("a test's", lambda: len)
+    with monkeypatch.context() as patch:
+        patch.setattr(compiler, "Thread", NoThread)
+        assert [kernel.get(1) for _ in range(3)] == [None] * 3
+    kernel.get(1)  # there are threads again
+    assert kernel.done.wait(10) and kernel.get(1) is len
+    compiler._threads[0].end()
+
+
+AT_THE_END = """
+import atexit, mutagrad as mg
+def last():
+    print(mg.nn.functional.softmax(mg.ones(100, 100), -1).sum().item())
+atexit.register(last)
+"""
+
+
+def test_a_program_may_compute_while_it_ends() -> None:
+    """From Python 3.12 on no thread can be started then."""
+    ended = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0 and not ended.stderr and float(ended.stdout) == pytest.approx(100, 1e-5)

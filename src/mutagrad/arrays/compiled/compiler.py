@@ -87,13 +87,12 @@ class Kernel:
         if self._made is None and self.error is None and choice.compiles:
             self.asked += 1
             if choice.waits:
-                _background().put(self)
-                self.done.wait()  # on the thread that waits an interrupt does no harm; on one that compiles it would
+                if _put(self):
+                    self.done.wait()  # an interrupt does no harm on this thread; on one that compiles it would
             elif not has_numba():
                 choice.on = False
             elif self.asked >= uses and not self.waiting:
-                self.waiting = True
-                _background().put(self)
+                self.waiting = _put(self)
         return self._made
 
     def is_made(self) -> bool:
@@ -145,6 +144,16 @@ def _background() -> _Background:
     if not _threads:
         _threads.append(_Background())
     return _threads[0]
+
+
+def _put(kernel: Kernel) -> bool:
+    """Have a kernel compiled; False where there is no thread for it, and NumPy's version serves on."""
+    try:
+        background = _background()
+    except RuntimeError:  # no more threads can be started, or the interpreter is ending
+        return False
+    background.put(kernel)
+    return True
 
 
 def _after_fork() -> None:
