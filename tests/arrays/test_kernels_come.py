@@ -1,10 +1,12 @@
-"""Kernels that are there at one moment and not at the next or that no thread can compile."""
+"""Kernels that are there at one moment and not at the next, that no thread can compile, or whose files are damaged."""
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,3 +92,27 @@ def test_a_program_may_compute_while_it_ends() -> None:
     """From Python 3.12 on no thread can be started then."""
     ended = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and not ended.stderr and float(ended.stdout) == pytest.approx(100, 1e-5)
+
+
+# --------------------------------------------------------------------------------------------------------- damaged files
+
+def truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:file.stat().st_size // 2])
+
+
+@needs_numba
+@pytest.mark.parametrize("damaged", ["*.py", "*.nbc", "*.nbi", "*.pyc"])
+@pytest.mark.parametrize("damage", [truncate, partial(Path.write_bytes, data=bytes(3000))], ids=["short", "zeros"])
+def test_damaged_files_are_made_anew(damaged: str, damage: Callable[[Path], Any], tmp_path: Path,
+                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path))
+    make = partial(compiler.compiled, "def kernel(x):\n    y = x + 1\n    return y * 2\n", "intp(intp)")
+    assert make()(20) == 42
+    files = [*tmp_path.rglob(damaged)]
+    assert files or damaged == "*.pyc"
+    before = {file: file.stat().st_size for file in files}
+    for file in files:
+        damage(file)
+    assert make()(20) == 42
+    assert {file: file.stat().st_size for file in files} == before  # and the next process finds them whole
+    assert make()(20) == 42
