@@ -1,0 +1,60 @@
+"""What is not finite reaches what depends on it and nothing else: zeros that mean "not there" are not multiplied with it.
+
+A very large number shows what depends on it: there, and only there, are results infinite where it is infinite.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+from mutagrad.arrays.compiled.compiler import has_numba
+
+NUMBA = pytest.param("numba", marks=pytest.mark.skipif(not has_numba(), reason="needs Numba"))
+F = mg.nn.functional
+LARGE, VERY_LARGE = 1e20, 1e30
+
+
+def ones_and(value: float, shape: tuple[int, ...], at: int | None) -> np.ndarray:
+    values = np.ones(shape)
+    if at is not None:
+        values[(at,) * len(shape)] = value
+    return values
+
+
+def results(function: Callable[..., Any], shapes: list[tuple[int, ...]], which: int, at: int, value: float) -> list[Any]:
+    """The result and the gradients, where one element of one of the arguments, or of the adjoint, has this value."""
+    xs = [mg.tensor(ones_and(value, s, at if k == which else None), requires_grad=True) for k, s in enumerate(shapes)]
+    out = function(*xs)
+    out.backward(mg.tensor(ones_and(value, out.shape, at if which == len(shapes) else None)))
+    return [out.detach().numpy(), *(x.grad.numpy() for x in xs)]
+
+
+def check(kernels: str, function: Callable[..., Any], shapes: list[tuple[int, ...]], which: int, at: int) -> None:
+    mg.set_kernels(kernels)
+    for large, found in zip(results(function, shapes, which, at, VERY_LARGE),
+                            results(function, shapes, which, at, np.inf), strict=True):
+        np.testing.assert_allclose(found, np.where(large > LARGE, np.inf, large), 1e-12)
+
+
+CONVOLUTIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
+    "stride": (lambda x, w: F.conv2d(x, w, stride=2), [(4, 2, 16, 16), (4, 2, 3, 3)]),
+    "padding": (lambda x, w: F.conv2d(x, w, padding=1), [(4, 2, 17, 17), (4, 2, 3, 3)]),
+    "far outside": (lambda x, w: F.conv2d(x, w, padding=4, stride=3), [(4, 2, 9, 17), (4, 2, 3, 3)]),
+    "depthwise": (lambda x, w: F.conv2d(x, w, padding=1, groups=4), [(5, 4, 9, 9), (4, 1, 3, 3)]),
+    "dilation": (lambda x, w: F.conv1d(x, w, padding=2, dilation=2), [(3, 4, 200), (4, 4, 3)]),
+    "volume": (lambda x, w: F.conv3d(x, w, padding=1), [(2, 2, 5, 6, 7), (4, 2, 3, 3, 3)]),
+    "transposed": (lambda x, w: F.conv_transpose2d(x, w, padding=1), [(2, 4, 9, 9), (4, 2, 3, 3)]),
+    "transposed, stride": (lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1),
+                           [(2, 4, 9, 9), (4, 2, 3, 3)])}
+
+
+@pytest.mark.parametrize("kernels", ["numpy", NUMBA])
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["image", "weight", "adjoint"])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions(name: str, which: int, kernels: str) -> None:
+    for at in (0, -1):
+        check(kernels, *CONVOLUTIONS[name], which, at)
