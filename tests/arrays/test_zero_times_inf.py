@@ -58,3 +58,28 @@ CONVOLUTIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
 def test_convolutions(name: str, which: int, kernels: str) -> None:
     for at in (0, -1):
         check(kernels, *CONVOLUTIONS[name], which, at)
+
+
+RESAMPLED: dict[str, Callable[..., Any]] = {
+    "means": lambda x: F.adaptive_avg_pool2d(x, (7, 9)), "means of rows": lambda x: F.adaptive_avg_pool2d(x, (16, 9)),
+    "area": lambda x: F.interpolate(x, (6, 40), mode="area"), "larger": lambda x: F.adaptive_avg_pool2d(x, (21, 40)),
+    "linear": lambda x: F.interpolate(x, (21, 41), mode="bilinear", align_corners=False)}
+
+
+@pytest.mark.parametrize("kernels", ["numpy", NUMBA])
+@pytest.mark.parametrize("which", [0, 1], ids=["image", "adjoint"])
+@pytest.mark.parametrize("name", RESAMPLED)
+def test_resampling(name: str, which: int, kernels: str) -> None:
+    for at in (0, -1):
+        check(kernels, RESAMPLED[name], [(3, 2, 16, 60)], which, at)
+
+
+@pytest.mark.parametrize("kernels", ["numpy", NUMBA])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_filters_end_where_their_images_end(mode: str, kernels: str) -> None:
+    mg.set_kernels(kernels)
+    x = mg.ones(3, 2, 40, 60)
+    x[:, :, 0, 0] = np.inf
+    found = F.interpolate(x, (17, 23), mode=mode, antialias=True).numpy()
+    assert not np.isnan(found).any() and np.isinf(found[:, :, 0, 0]).all()
+    np.testing.assert_allclose(found[:, :, 6:, 8:], 1, 1e-5)

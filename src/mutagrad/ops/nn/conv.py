@@ -98,11 +98,6 @@ def _added(out: Array, bias: Array | None) -> Any:
     return out if bias is None else np.add(out, bias.reshape(-1, *(1,) * (out.ndim - 2)), out=out)
 
 
-def _is_finite(weight: Array) -> bool:
-    """Whether zeros outside of an image can be multiplied with a weight: with one that is not finite they are nan."""
-    return not anywhere(~np.isfinite(weight))
-
-
 # ---------------------------------------------------------------------------------------------------------- convolution
 
 def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int,
@@ -112,7 +107,7 @@ def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Size
     n, o = x.shape[0], weight.shape[0]
     if not prod(sizes) or not n or not o or not x.size:
         return _added(np.zeros((n, o, *sizes), x.dtype), bias)
-    if any(padding) and not _is_finite(weight):
+    if any(padding) and not large.is_finite(weight):
         return _added(conv_inside.conv(x, weight, stride, padding, dilation, groups, sizes), bias)
     if (found := correlate.conv(x, weight, bias, stride, padding, dilation, groups, sizes)) is not None:
         return found
@@ -140,7 +135,7 @@ def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding
     c = weight.shape[1] * groups
     if not n * c * prod(size) or not g.size:
         return _added(np.zeros((n, c, *size), g.dtype), bias)
-    if not _is_finite(weight):
+    if not large.is_finite(weight):
         return _added(conv_inside.conv_transpose(g, weight, size, stride, padding, dilation, groups), bias)
     if (found := correlate.conv_transpose(g, weight, bias, size, stride, padding, dilation, groups)) is not None:
         return found

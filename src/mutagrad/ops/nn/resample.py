@@ -10,6 +10,7 @@ from ...arrays.compiled import images
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import is_plain, remembered, take_rows
 from ...arrays.numpy import silenced
+from ...arrays.parallel import is_finite
 from ...arrays.places import add_at
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import RECORDED as RECORDING, call_with
@@ -49,11 +50,13 @@ def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
 class Taps:
     """What each position along a new dimension is made of: positions of the old one, and weights (None for a copy).
 
-    Rows of taps, not a matrix: what a result is not made of must not reach it, even if that is nan.
+    Rows of taps, not a matrix: what a result is not made of must not reach it, even if that is nan. `counts` says how
+    many of them a row has; what stands after these has weight zero.
     """
 
-    def __init__(self, size: int, positions: Array, weights: Array | None) -> None:
+    def __init__(self, size: int, positions: Array, weights: Array | None, counts: Array | None = None) -> None:
         self.size, self.positions, self.weights = size, positions, weights
+        self.counts = np.full(len(positions), positions.shape[1]) if counts is None else counts
         self._transposed: Taps | None = None
 
     @property
@@ -80,7 +83,7 @@ class Taps:
         unused = np.arange(shape[1]) >= counts[:, None]
         first = np.where(counts > 0, places[:, 0], np.arange(self.size).clip(0, max(n - 1, 0)))
         places = np.where(unused, first[:, None], places)
-        return Taps(n, places, parts)
+        return Taps(n, places, parts, counts)
 
 
 def _along(a: Array, dim: int, taps: Taps) -> Any:
@@ -92,6 +95,8 @@ def _along(a: Array, dim: int, taps: Taps) -> Any:
     weights = taps.weights.astype(a.dtype)
     inner, each = prod(a.shape[dim + 1:]), weights.shape[1]
     two = inner == 1 and each == 2
+    if (taps.counts < each).any() and not is_finite(a):
+        return _along_each(a, dim, taps, weights)
     if (loop := planes.loop_for(images.weigh_two if two else images.weigh, a)) is not None:
         out = np.empty(shape, a.dtype)
         sides = prod(a.shape[:dim]), -1, *(() if two else (inner,))
@@ -102,6 +107,16 @@ def _along(a: Array, dim: int, taps: Taps) -> Any:
     out = a.take(taps.positions[:, 0], dim) * weights[:, 0]
     for k in range(1, each):
         out += a.take(taps.positions[:, k], dim) * weights[:, k]
+    return out
+
+
+def _along_each(a: Array, dim: int, taps: Taps, weights: Array) -> Any:
+    """The same with no more taps than there are: zero times what is not finite would be nan."""
+    out = np.zeros((*a.shape[:dim], len(weights), *a.shape[dim + 1:]), a.dtype)
+    for k in range(weights.shape[1]):
+        there, = np.nonzero(taps.counts > k)
+        factors = weights[there, k].reshape(-1, *(1,) * (a.ndim - dim - 1))
+        out[(slice(None),) * dim + (there,)] += a.take(taps.positions[there, k], dim) * factors
     return out
 
 
@@ -198,7 +213,7 @@ def _filtered(n: int, out: int, scale: float | None, align: bool, kernel: Callab
     end = (centre + reach * width + 0.5).astype(np.int64).clip(None, n)
     positions = first[:, None] + np.arange(max(int((end - first).max()), 1))
     weights = np.where(positions < end[:, None], kernel((positions - centre[:, None] + 0.5) / width), 0.0)
-    return Taps(n, positions.clip(0, n - 1), weights / weights.sum(1, keepdims=True))
+    return Taps(n, positions.clip(0, n - 1), weights / weights.sum(1, keepdims=True), (end - first).clip(0, None))
 
 
 @remembered(256)
@@ -208,7 +223,7 @@ def mean_taps(n: int, out: int) -> Taps:
     end = -(-(np.arange(1, out + 1) * n) // out)
     positions = first[:, None] + np.arange(int((end - first).max()))
     inside = positions < end[:, None]
-    return Taps(n, np.where(inside, positions, first[:, None]), inside / (end - first)[:, None])
+    return Taps(n, np.where(inside, positions, first[:, None]), inside / (end - first)[:, None], end - first)
 
 
 @remembered(256)
