@@ -328,7 +328,7 @@ def _finder(kind):
         there = kind(1) if (at >= 0) & (at <= last) else kind(0)
         at = at if at > 0 else kind(0)
         at = at if at < last else last
-        return np.intp(np.int32(at)), there
+        return min(np.intp(np.int32(at)), n - 1), there  # in single precision the last of many is rounded up
 
     return _corners(kind, find_pixel, place_of)
 

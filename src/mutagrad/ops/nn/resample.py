@@ -382,7 +382,8 @@ def _neighbours(at: Tensor, n: int, mode: str, border: str, align: bool) -> list
             left = np.floor(at._array)
             part = at - _constant(left, at)
             places, weights = [left, left + 1], [1 - part, part]
-    return [(np.nan_to_num(p).clip(0, n - 1).astype(np.int64), (p >= 0) & (p <= n - 1), w)
+    # Twice, because in single precision the last of many positions is rounded up.
+    return [(np.nan_to_num(p).clip(0, n - 1).astype(np.int64).clip(0, n - 1), (p >= 0) & (p <= n - 1), w)
             for p, w in zip(places, weights)]
 
 
