@@ -83,3 +83,44 @@ def test_filters_end_where_their_images_end(mode: str, kernels: str) -> None:
     found = F.interpolate(x, (17, 23), mode=mode, antialias=True).numpy()
     assert not np.isnan(found).any() and np.isinf(found[:, :, 0, 0]).all()
     np.testing.assert_allclose(found[:, :, 6:, 8:], 1, 1e-5)
+
+
+# ------------------------------------------------------------------------------------------------- reading at coordinates
+
+def sampled(mode: str, x: Any, shift: float) -> Any:
+    """Read at points of which half are outside; the first and the last pixel are next to some of these."""
+    rows, columns = np.linspace(-1.5, 1.5, 61), np.linspace(-1.5 + shift, 1.5 + shift, 67)
+    grid = np.stack(np.broadcast_arrays(columns, rows[:, None]), -1)[None].repeat(3, 0)
+    return F.grid_sample(x, mg.tensor(grid), mode=mode, align_corners=False)
+
+
+@pytest.mark.parametrize("kernels", ["numpy", NUMBA])
+@pytest.mark.parametrize("which", [0, 1], ids=["image", "adjoint"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_pixels_that_are_not_there(mode: str, which: int, kernels: str) -> None:
+    for at in (0, -1):
+        check(kernels, lambda x: sampled(mode, x, 0.01), [(3, 2, 32, 40)], which, at)
+
+
+@pytest.mark.parametrize("kernels", ["numpy", NUMBA])
+def test_points_far_outside(kernels: str) -> None:
+    mg.set_kernels(kernels)
+    x = mg.ones(2, 3, 32, 32)
+    x[..., 0, 0] = np.nan
+    x[..., -1, -1] = -np.inf
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for far in (-5.0, 5.0):
+            image, grid = x.clone().requires_grad_(), mg.full((2, 20, 20, 2), far, requires_grad=True)
+            out = F.grid_sample(image, grid, mode=mode, align_corners=False)
+            out.backward(mg.full_like(out, np.inf))
+            assert not out.any() and not image.grad.any()
+            assert grid.grad is None or not grid.grad.any()
+
+
+@pytest.mark.parametrize("kernels", ["numpy", NUMBA])
+def test_points_that_are_nan_reach_no_pixel(kernels: str) -> None:
+    mg.set_kernels(kernels)
+    image, grid = mg.ones(2, 3, 32, 32, requires_grad=True), mg.full((2, 20, 20, 2), np.nan)
+    out = F.grid_sample(image, grid, align_corners=False)
+    out.backward(mg.ones_like(out))
+    assert out.isnan().all() and not image.grad.any()

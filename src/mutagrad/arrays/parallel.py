@@ -225,7 +225,8 @@ def total(array: Array) -> Any:
 
 def is_finite(array: Array) -> bool:
     """Return whether all elements are finite; of many, by their sum, which is finite as a rule if they are."""
-    if array.size >= BLOCK and is_plain(array) and array.dtype.char in "fd" and array.flags.c_contiguous and (
-            isfinite(silently(total, array))):
-        return True
+    if array.size >= BLOCK and is_plain(array) and array.dtype.char in "fd":
+        array = array[tuple([slice(None) if stride else slice(1) for stride in array.strides])]  # what is not repeated
+        if array.flags.c_contiguous and isfinite(silently(total, array)):
+            return True
     return not anywhere(~np.isfinite(array))

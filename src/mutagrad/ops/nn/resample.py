@@ -8,10 +8,9 @@ from typing import Any
 from ...arrays import np
 from ...arrays.compiled import images
 from ...arrays.compiled.compiler import choice
-from ...arrays.kinds import is_plain, remembered, take_rows
+from ...arrays.kinds import is_plain, remembered
 from ...arrays.numpy import silenced
 from ...arrays.parallel import is_finite
-from ...arrays.places import add_at
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import RECORDED as RECORDING, call_with
 from ...base.operands import Array
@@ -25,6 +24,7 @@ from ..linalg.products import matmul
 from ..math.elementwise import clamp_values
 from ..shape.shape import reshape, select, stack, tensor_argument, transpose, unsqueeze
 from . import planes
+from .corners import read_corners, write_corners
 
 FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
@@ -435,7 +435,9 @@ def _weighted(grid: Tensor, sizes: Sequence[int], method: str, border: str, alig
 
 
 def _corners(dims: Sequence[Sequence[tuple[Any, Any, Any]]], sizes: Sequence[int], flat: Tensor) -> tuple[Any, Any]:
+    """Places of neighbours that do not exist are -1."""
     places: Any = None
+    exist: Any = None
     weights: Any = None
     for neighbours, size in zip(dims, sizes):
         p, there, w = zip(*neighbours)
@@ -443,68 +445,22 @@ def _corners(dims: Sequence[Sequence[tuple[Any, Any, Any]]], sizes: Sequence[int
         lead = along.shape[:2]
         share = _constant(inside, flat) if w[0] is None else stack(w, -1) * _constant(inside, flat)
         if places is None:
-            places, weights = along, share
+            places, exist, weights = along, inside, share
         else:
             places = (places[..., None] * size + along[:, :, None]).reshape(*lead, places.shape[2] * along.shape[2])
+            exist = (exist[..., None] & inside[:, :, None]).reshape(places.shape)
             weights = reshape(unsqueeze(weights, 3) * unsqueeze(share, 2), *lead, places.shape[2])
-    return weights, places
+    return weights, np.where(exist, places, -1)
 
 
-# Sums over the neighbours of points, weighted. Each is the adjoint of the others by one of its inputs.
-
-def _numbers(shape: tuple[int, ...], places: Array, k: int) -> Any:
-    """The places of the k-th neighbours in an array of this shape, as a vector's."""
-    n, c, size = shape
-    return places[:, None, :, k] + (np.arange(n * c) * size).reshape(n, c, 1)
-
-
-def _read_corners(a: Array, w: Array, places: Array) -> Any:
-    """The sum over k of a[n, c, places[n, p, k]] * w[n, p, k]."""
-    flat = a.reshape(-1)
-    out = take_rows(flat, _numbers(a.shape, places, 0)) * w[:, None, :, 0]
-    for k in range(1, places.shape[2]):
-        out += take_rows(flat, _numbers(a.shape, places, k)) * w[:, None, :, k]
-    return out
-
-
-def _write_corners(g: Array, w: Array, places: Array, size: int) -> Any:
-    """g[n, c, p] * w[n, p, k] added up at places[n, p, k]."""
-    out = np.zeros((*g.shape[:2], size), g.dtype)
-    for k in range(places.shape[2]):
-        numbers = _numbers(out.shape, places, k)
-        add_at(out.reshape(-1), (numbers.reshape(-1),), (g * w[:, None, :, k]).reshape(-1))
-    return out
-
-
-def _weigh_corners(g: Array, a: Array, places: Array) -> Any:
-    """The sum over channels of g[n, c, p] * a[n, c, places[n, p, k]]."""
-    flat = a.reshape(-1)
-    return np.stack([np.add.reduce(g * take_rows(flat, _numbers(a.shape, places, k)), 1)
-                     for k in range(places.shape[2])], -1)
-
-
-read_corners = primitive(
-    "read_corners", _read_corners, settings=("places",), inputs=("x", "y"),
-    x=lambda xp, g, y, x_shape, places: xp.write_corners(g, y, places, x_shape[2]),
-    y=lambda xp, g, x, places: xp.weigh_corners(g, x, places))
-write_corners = primitive(
-    "write_corners", _write_corners, settings=("places", "size"), inputs=("x", "y"),
-    x=lambda xp, g, y, places: xp.read_corners(g, y, places),
-    y=lambda xp, g, x, places: xp.weigh_corners(x, g, places))
-weigh_corners = primitive(
-    "weigh_corners", _weigh_corners, settings=("places",), inputs=("x", "y"),
-    x=lambda xp, g, y, places: xp.read_corners(y, g, places),
-    y=lambda xp, g, x, y_shape, places: xp.write_corners(x, g, places, y_shape[2]))
-
-
-# The same in one loop.
+# All of that in one loop, for finite numbers.
 
 def _points(grid: Array) -> Any:
     return planes.usable(grid).reshape(len(grid), -1, 2)
 
 
 def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
-    loop = planes.loop_for(images.sample, a)
+    loop = planes.loop_for(images.sample, a) if is_finite(a) else None
     if loop is None:
         return _by_corners(make(a), make(grid), method, border, align)._array
     out = np.empty((*a.shape[:2], *grid.shape[1:3]), a.dtype)
@@ -516,7 +472,7 @@ def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any
 def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, border: str, align: bool) -> Any:
     """The gradient by the images."""
     out = np.zeros(shape, g.dtype)
-    loop = planes.loop_for(images.sample_back, out)
+    loop = planes.loop_for(images.sample_back, out) if is_finite(g) and is_finite(grid) else None
     if loop is None:
         return _recorded_images(make(g), make(grid), shape, method, border, align)._array
     given = (planes.usable(g).reshape(*shape[:2], -1), out, _points(grid), method == "nearest",
@@ -527,7 +483,7 @@ def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, b
 
 def _sample_grid(g: Array, a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
     """The gradient by the grid."""
-    loop = planes.loop_for(images.sample_back, a)
+    loop = planes.loop_for(images.sample_back, a) if is_finite(g) and is_finite(a) else None
     if loop is None:
         there = make(grid).requires_grad_()
         return call_with(RECORDING, _recorded_grid, make(g), make(a), there, method, border, align)._array
@@ -545,6 +501,8 @@ def _recorded_images(g: Tensor, grid: Tensor, shape: tuple[int, ...], method: st
 
 
 def _recorded_grid(g: Tensor, x: Tensor, grid: Tensor, method: str, border: str, align: bool) -> Any:
+    if method == "nearest":  # which pixel is read changes in steps
+        return make(np.zeros(grid._array.shape, grid._array.dtype))
     return grad(_by_corners(x, grid, method, border, align), grid, g, create_graph=True, materialize_grads=True)[0]
 
 
