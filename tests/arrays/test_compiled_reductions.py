@@ -175,3 +175,13 @@ def test_spectra_of_real_numbers(n: int, dtype: str) -> None:
         expected = np.fft.fft(x, norm=norm)
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(found, expected, 1e-4, 1e-4 if dtype == "float32" else 1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_zeros_of_either_sign_are_ties(dtype: str) -> None:
+    x = np.zeros((300, 20), dtype)
+    x[::2, :10], x[1::2, 10:] = -0.0, -0.0
+    expected, found = both(lambda x: (x.argmax(0), x.argmin(0), x.max(0).indices, x.min(0).indices), x)
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(b, a)
+        assert not b.any()

@@ -8,6 +8,9 @@ import pytest
 
 import mutagrad as mg
 from mutagrad.arrays import parallel as large
+from mutagrad.arrays.compiled.compiler import has_numba
+
+needs_numba = pytest.mark.skipif(not has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
 
 
 def drawn(*shape: int, dtype: Any = np.float64) -> Any:
@@ -88,3 +91,17 @@ def test_activations_with_one_adjoint_for_all_elements(name: str, n: int) -> Non
     function(many).sum().backward()
     function(few).sum().backward()
     np.testing.assert_allclose(many.grad.numpy()[:40], few.grad.numpy(), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("kernels", ["numpy", pytest.param("numba", marks=needs_numba)])
+def test_the_last_pixel_of_very_many(kernels: str) -> None:
+    """float32 does not have its number, and the next number is that of none."""
+    mg.set_kernels(kernels)
+    size, points = 2**24 + 4, 5000
+    image = mg.zeros(1, 1, 1, size)
+    image[..., -1] = 5.0
+    image.requires_grad_()
+    out = mg.nn.functional.grid_sample(image, mg.tensor([[[[1.0, 0.0]]]]).expand(1, 1, points, 2), padding_mode="border",
+                        align_corners=True)
+    out.sum().backward()
+    assert (out == 5).all() and image.grad[0, 0, 0, -1] == points

@@ -53,7 +53,7 @@ def converted(a: Any, dtype: Any) -> Any:
     kinds = a.dtype.char + dtype.char
     if kinds in ("ef", "fe", "Ef", "fE") and (found := convert(a, dtype)) is not None:
         return found
-    if kinds in _BY_SINGLE and a.size >= MANY and is_plain(a):
+    if kinds == "?E" or kinds in _BY_SINGLE and a.size >= MANY and is_plain(a):
         return converted(converted(a, np.dtype(np.float32)), dtype)
     if kinds not in ("ef", "fe") or a.size < MANY or not is_plain(a):
         return _shared(a, dtype) if a.size >= LARGE and is_plain(a) else silent().run(a.astype, dtype)
@@ -69,7 +69,8 @@ def converted(a: Any, dtype: Any) -> Any:
     return out
 
 
-_BY_SINGLE = ("eE", "Ee", "ed", "Ed")  # what has all values of the first is in between
+# What has all values of the first is in between. (A bool goes that way, too: ml_dtypes takes any byte as a number.)
+_BY_SINGLE = ("eE", "Ee", "ed", "Ed")
 
 
 def _shared(a: Any, dtype: Any) -> Any:

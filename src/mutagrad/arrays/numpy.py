@@ -117,7 +117,7 @@ def choose(mask: Array, x: Array | float, y: Array | float) -> Any:
         return np.where(mask, x, y)
     kind, out = _BITS[dtype.char], np.empty(mask.shape, dtype)
     chosen = out.view(kind)
-    np.negative(mask.view(np.int8), out=chosen)  # all ones, or all zeros
+    np.negative(mask, out=chosen, dtype=kind)  # all ones, or all zeros, whatever byte stands for True
     a, b = x.view(kind), y.view(kind)
     if not b.ndim and not b:
         np.bitwise_and(chosen, a, out=chosen)

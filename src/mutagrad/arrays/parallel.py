@@ -7,6 +7,7 @@ Whoever cuts has to ask what NumPy asks for one call: whether writing one part c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 from operator import is_not
 from typing import Any
 
@@ -17,14 +18,14 @@ from .compiled.casts import NAMES as SHORT
 from .compiled.compiler import choice
 from .compiled.layout import rows_of
 from .copies import copy_in_order
-from .kinds import is_plain
-from .numpy import np
+from .kinds import anywhere, is_plain
+from .numpy import np, silently
 from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
 __all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "apply", "assign", "compute",
-           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_worth",
-           "pieces", "reverse", "set_num_threads", "total"]
+           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_finite",
+           "is_worth", "pieces", "reverse", "set_num_threads", "total"]
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
@@ -220,3 +221,12 @@ def total(array: Array) -> Any:
     end = vector.size // ROW * ROW
     found = np.add.reduce(np.matmul(vector[:end].reshape(-1, ROW), np.ones(ROW, array.dtype)), dtype=np.float64)
     return found if end == vector.size else found + np.add.reduce(vector[end:], dtype=np.float64)
+
+
+def is_finite(array: Array) -> bool:
+    """Return whether all elements are finite; of many, by their sum, which is finite as a rule if they are."""
+    if array.size >= BLOCK and is_plain(array) and array.dtype.char in "fd":
+        array = array[tuple([slice(None) if stride else slice(1) for stride in array.strides])]  # what is not repeated
+        if array.flags.c_contiguous and isfinite(silently(total, array)):
+            return True
+    return not anywhere(~np.isfinite(array))

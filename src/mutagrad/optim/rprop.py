@@ -45,7 +45,7 @@ class Rprop(Elementwise):
         size = np.where(change > 0, larger * size, np.where(change < 0, smaller * size, size))
         size = np.minimum(np.maximum(size, least), most)
         g = np.where(change < 0, g * 0, g)
-        return p - np.sign(g) * size, g, size
+        return p - np.where(g > 0, size, np.where(g < 0, -size, size * 0)), g, size  # a nan has no sign
 
     @staticmethod
     def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, before: Array, size: Array) -> None:
@@ -59,4 +59,5 @@ class Rprop(Elementwise):
         np.minimum(np.maximum(size, least, out=size), most, out=size)
         np.copyto(u, 0, where=turned)
         before[...] = u
-        np.subtract(p, np.multiply(np.sign(u, t), size, t), p)
+        np.subtract(p, size, p, where=u > 0)  # a nan has no sign
+        np.add(p, size, p, where=u < 0)

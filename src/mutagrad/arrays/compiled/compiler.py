@@ -87,13 +87,12 @@ class Kernel:
         if self._made is None and self.error is None and choice.compiles:
             self.asked += 1
             if choice.waits:
-                _background().put(self)
-                self.done.wait()  # on the thread that waits an interrupt does no harm; on one that compiles it would
+                if _put(self):
+                    self.done.wait()  # an interrupt does no harm on this thread; on one that compiles it would
             elif not has_numba():
                 choice.on = False
             elif self.asked >= uses and not self.waiting:
-                self.waiting = True
-                _background().put(self)
+                self.waiting = _put(self)
         return self._made
 
     def is_made(self) -> bool:
@@ -147,6 +146,16 @@ def _background() -> _Background:
     return _threads[0]
 
 
+def _put(kernel: Kernel) -> bool:
+    """Have a kernel compiled; False where there is no thread for it, and NumPy's version serves on."""
+    try:
+        background = _background()
+    except RuntimeError:  # no more threads can be started, or the interpreter is ending
+        return False
+    background.put(kernel)
+    return True
+
+
 def _after_fork() -> None:
     """A forked child has what was compiled before; the compiler's lock may belong to a thread that it does not have."""
     _threads.clear()
@@ -188,7 +197,7 @@ def compiled(source: str, signature: str, sums: bool = False, decorator: str = "
     where = folder()
     if where is not None:
         try:
-            return _from_file(where, _decorated(source, signature, f"{options}, cache=True", decorator))
+            return _kept(where, _decorated(source, signature, f"{options}, cache=True", decorator))
         except (OSError, RuntimeError):  # a folder that cannot be written to; Numba's own error for one is the second
             pass
     names: dict[str, Any] = {}
@@ -201,16 +210,42 @@ def _decorated(source: str, signature: str, options: str, decorator: str) -> str
     return HEAD + source.replace("def kernel(", f"{line}def kernel(")
 
 
-def _from_file(where: str, text: str) -> Callable[..., Any]:
+def _kept(where: str, text: str) -> Callable[..., Any]:
+    """Load a kernel from disk; compile it and keep it, if it is not there or its files are damaged."""
     hashlib = import_module("hashlib")
     name = f"mutagrad_kernel_{hashlib.sha256((text + _version()).encode()).hexdigest()[:24]}"
     path = os.path.join(where, f"{name}.py")
-    if not os.path.exists(path):
+    if not _holds(path, text):
         os.makedirs(where, 0o700, exist_ok=True)
         part = f"{path}.{os.getpid()}"
         with open(part, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(part, path)
+    try:
+        return _from_file(name, path)
+    except OSError:
+        raise
+    except Exception:  # whatever reading half a file may give
+        _remove(os.path.join(where, "__pycache__"), name)
+        return _from_file(name, path)
+
+
+def _holds(path: str, text: str) -> bool:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read() == text
+    except (FileNotFoundError, UnicodeDecodeError):
+        return False
+
+
+def _remove(where: str, name: str) -> None:
+    """What Python and Numba keep beside the source of this name."""
+    for file in os.listdir(where) if os.path.isdir(where) else ():
+        if file.startswith(name):
+            os.remove(os.path.join(where, file))
+
+
+def _from_file(name: str, path: str) -> Callable[..., Any]:
     spec = spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)

@@ -128,12 +128,12 @@ def extreme(start, stop, x, places, values, least):
 
 
 def count(start, stop, mask, block, counts):
-    """How many of each block of bytes are not zero; these are ones."""
+    """How many of each block of bytes are not zero."""
     for b in range(start, stop):
         part = mask[b * block:(b + 1) * block]
         total = np.int64(0)
         for j in range(part.size):
-            total += part[j]
+            total += part[j] != 0
         counts[b] = total
 
 
@@ -154,7 +154,7 @@ def nonzero(start, stop, mask, block, offsets, sizes, down, across, out):
             many = np.int64(0)
             for j in range(part.size):  # without a branch, which would be mispredicted half of the time
                 found[many] = first + j
-                many += part[j]
+                many += part[j] != 0
             for j in range(many):
                 out[(k + j) * down + last * across] = found[j]
             for d in range(last - 1, -1, -1):

@@ -62,14 +62,14 @@ def result(x):
 
 """
 # The order of floats is that of their bits as integers, if those below zero are turned round; nan is put at the end.
-_KEY = """bits = {of}(x)
+_KEY = """bits = {of}({x})
     order = {I}(bits ^ ((bits >> {I}({last})) & {I}({ones})))
     return order if x == x else {I}(EMPTY ^ -1)"""
 _VALUE = "{to}({I}(x ^ ((x >> {I}({last})) & {I}({ones}))))"
 
 
-def _head(name: str, char: str) -> tuple[str, str]:
-    """What the names in folds.py mean, and the type of results."""
+def _head(name: str, char: str, ties: bool) -> tuple[str, str]:
+    """What the names in folds.py mean, and the type of results; `ties`: -0.0 is as large as 0.0, not less."""
     take, join = REDUCTIONS[name]
     double, of_floats = char == "d", char in "fdeE"
     own = "float64" if double else "float32" if of_floats else "int64" if char == "?" else STORED[char]
@@ -81,7 +81,7 @@ def _head(name: str, char: str) -> tuple[str, str]:
         least, most = int(numpy.iinfo(short).min), int(numpy.iinfo(short).max)
         empty = str(least if join is LARGER else most)
         if of_floats:
-            names = {"I": f"np.{short}", "last": 63 if double else 31, "ones": most,
+            names = {"x": "x + F(0)" if ties else "x", "I": f"np.{short}", "last": 63 if double else 31, "ones": most,
                      "of": "l_of_d" if double else "i_of_f", "to": "d_of_l" if double else "f_of_i"}
             key, result = _KEY.format(**names), _VALUE.format(**names)
     text = _HEAD.format(own=own, short=short, wide=wide, empty=empty, key=key, take=take, join=join, result=result,
@@ -92,7 +92,7 @@ def _head(name: str, char: str) -> tuple[str, str]:
 @cache
 def _kernel(name: str, char: str, loop: Callable[..., Any]) -> tuple[Kernel, Any]:
     """A loop for a reduction of elements of a type; and the type of its results."""
-    head, found = _head(name, char)
+    head, found = _head(name, char, ties=loop is folds.places)
     outs = {folds.rows: f"{found}[::1]", folds.columns: f"intp, {found}[:, ::1]", folds.places: "intp, int64[:, ::1]",
             folds.spread: "float64[::1], float64[::1], float64[::1]"}
     shape = "[:, ::1]" if loop in (folds.rows, folds.spread) else "[:, :, ::1]"
@@ -157,8 +157,11 @@ def _neighbours(name: str, array: Any, start: int, end: int) -> Any:
 
 def _along(name: str, char: str, rows: Any) -> Any:
     kernel, dtype = _kernel(name, char, folds.rows)
-    if (loop := kernel.get()) is None:
-        return None
+    loop = kernel.get()
+    return None if loop is None else _of_rows(loop, dtype, rows)
+
+
+def _of_rows(loop: Callable[..., Any], dtype: Any, rows: Any) -> Any:
     out = numpy.empty(len(rows), dtype)
     _shared(len(rows), rows.size, lambda part: loop(part.start, part.stop, rows, out))
     return out
@@ -166,11 +169,14 @@ def _along(name: str, char: str, rows: Any) -> Any:
 
 def _whole(name: str, char: str, vector: Any) -> Any:
     """In pieces that are rows: what is found of these does not depend on the number of threads."""
+    kernel, dtype = _kernel(name, char, folds.rows)
+    if (loop := kernel.get()) is None:  # asked once: another thread may choose other kernels meanwhile
+        return None
     head = vector.size // PIECE * PIECE
-    found = _along(name, char, vector[:head].reshape(-1, PIECE))
-    if found is not None and head < vector.size:
-        found = numpy.concatenate([found, _along(name, char, vector[head:].reshape(1, -1))])
-    return found if found is None else FOLLOWED_BY[REDUCTIONS[name][1]].reduce(found, keepdims=True)
+    found = _of_rows(loop, dtype, vector[:head].reshape(-1, PIECE))
+    if head < vector.size:
+        found = numpy.concatenate([found, _of_rows(loop, dtype, vector[head:].reshape(1, -1))])
+    return FOLLOWED_BY[REDUCTIONS[name][1]].reduce(found, keepdims=True)
 
 
 def _down(name: str, char: str, cube: Any, loop: Callable[..., Any] = folds.columns) -> Any:

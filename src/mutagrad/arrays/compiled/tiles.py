@@ -328,7 +328,7 @@ def _finder(kind):
         there = kind(1) if (at >= 0) & (at <= last) else kind(0)
         at = at if at > 0 else kind(0)
         at = at if at < last else last
-        return np.intp(np.int32(at)), there
+        return min(np.intp(np.int32(at)), n - 1), there  # in single precision the last of many is rounded up
 
     return _corners(kind, find_pixel, place_of)
 
@@ -338,7 +338,8 @@ def _corners(kind, find_pixel, place_of):
     def find_corners(grid, first, last, height, width, nearest, border, align, places, weights):
         """Of points from `first` to `last`: places of neighbours in the flat image, weights, and how they change.
 
-        Weights of neighbours that do not exist are multiplied by zero, so that a nan among the coordinates is seen.
+        Weights of neighbours that do not exist are multiplied by zero, so that a nan among the coordinates is seen. (So
+        is what lies there in their stead: it has to be finite.)
         """
         one, here = kind(1), grid[2 * first:2 * last]
         if nearest:

@@ -10,9 +10,9 @@ from math import log as _ln, pi
 from typing import Any
 
 from ...arrays import np, quotients
-from ...arrays.bfloat16 import converted
+from ...arrays.bfloat16 import SHORT, converted
 from ...arrays.kinds import anywhere, is_plain, perhaps
-from ...arrays.numpy import choose
+from ...arrays.numpy import choose, silently
 from ...arrays.parallel import LARGE
 from ...arrays.places import nonzero
 from ...arrays.scipy import erf as _erf
@@ -422,7 +422,13 @@ def clamp(input: Tensor, min: Value | None = None, max: Value | None = None, *, 
         if min is not None:
             input = where_values(_beyond(gt, min, input), min, input, out=out if max is None else None)
         return input if max is None else where_values(_beyond(lt, max, input), max, input, out=out)
-    return clamp_values(_beside(input, min, max), min, max, out=out)
+    return clamp_values(_beside(input, min, max), as_element(min, input), as_element(max, input), out=out)
+
+
+def as_element(value: Any, x: Any) -> Any:
+    """A number that elements of `x` are compared with, rounded as they are if they are floats of two bytes."""
+    short = isinstance(value, float) and isinstance(x, Tensor) and x._array.dtype.char in SHORT
+    return float(silently(np.array(value).astype, x._array.dtype)) if short else value
 
 
 def _beside(x: Any, *numbers: Any) -> Any:

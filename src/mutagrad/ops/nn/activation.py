@@ -19,7 +19,7 @@ from ...core.dtypes import dtype as DType, of_array
 from ...core.factory import make
 from ...core.op import RAW, RECORDED, kernel
 from ...core.storage import TensorBase as Tensor
-from ..math.elementwise import clamp, mul, relu as relu_values, sigmoid, tanh
+from ..math.elementwise import as_element, clamp, mul, relu as relu_values, sigmoid, tanh
 from ..random.generator import Generator, source
 from ..reduce import softmax as softmaxes
 from ..reduce.reductions import norm, sum as total, to_dtype
@@ -59,14 +59,14 @@ hardtanh_values = elementwise("hardtanh", lambda a, low, high: np.clip(a, low, h
 hardsigmoid_values = elementwise("hardsigmoid", lambda a: np.clip(a + 3, 0, 6) / 6,
                                  x=lambda xp, g, x: xp.where((x > -3) & (x < 3), g / 6, 0.0))
 hardswish_values = elementwise("hardswish", lambda a: a * np.clip(a + 3, 0, 6) / 6,
-                               x=lambda xp, g, x: xp.where(x <= -3, 0.0, xp.where(x < 3, g * (x / 3 + 0.5), g)))
+                               x=lambda xp, g, x: xp.where(x <= -3, 0.0, xp.where(x >= 3, g, g * (x / 3 + 0.5))))
 hardshrink_values = elementwise("hardshrink",
                                 lambda a, lambd: choose((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
                                 settings=("lambd",),
-                                x=lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0.0, g))
-softshrink_values = elementwise("softshrink", lambda a, lambd: a - np.clip(a, -lambd, lambd),
-                                settings=("lambd",),
-                                x=lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0.0, g))
+                                x=lambda xp, g, x, lambd: xp.where((x < -lambd) | (x > lambd), g, 0.0))
+softshrink_values = elementwise("softshrink", lambda a, lambd, edge: a - np.clip(a, -lambd, lambd),
+                                settings=("lambd", "edge"),
+                                x=lambda xp, g, x, edge: xp.where((x < -edge) | (x > edge), g, 0.0))
 threshold_values = elementwise("threshold",
                                lambda a, bound, value: choose(a <= bound, np.array(value).astype(a.dtype), a),
                                settings=("bound", "value"), x=lambda xp, g, x, bound: xp.where(x <= bound, 0.0, g))
@@ -130,14 +130,14 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
 
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Any:
     """x, but 0 where it is between -lambd and lambd."""
-    return hardshrink_values(floating(input, "hardshrink"), lambd, out=out)
+    return hardshrink_values(floating(input, "hardshrink"), as_element(lambd, input), out=out)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Any:
     """x moved towards 0 by lambd, and no further than 0."""
     if lambd < 0:
         raise BadValue(f"softshrink: lambd must not be negative, got {lambd}", fix=f"softshrink(x, {-lambd})")
-    return softshrink_values(floating(input, "softshrink"), lambd, out=out)
+    return softshrink_values(floating(input, "softshrink"), lambd, as_element(lambd, input), out=out)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False,

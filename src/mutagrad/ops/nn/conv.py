@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 from ...arrays import np, parallel as large
 from ...arrays.blas import on_one_thread
-from ...arrays.kinds import window
+from ...arrays.kinds import anywhere, window
 from ...base.errors import BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import permute, reshape, squeeze, tensor_argument, unsqueeze
-from . import correlate
+from . import conv_inside, correlate
 from .pad import pad_values
 from .resample import Ints, whole_numbers
 from .sliding import EVERY, Sizes, Windows, out_sizes, padded_image, windows, without_border
@@ -107,6 +107,8 @@ def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Size
     n, o = x.shape[0], weight.shape[0]
     if not prod(sizes) or not n or not o or not x.size:
         return _added(np.zeros((n, o, *sizes), x.dtype), bias)
+    if any(padding) and not large.is_finite(weight):
+        return _added(conv_inside.conv(x, weight, stride, padding, dilation, groups, sizes), bias)
     if (found := correlate.conv(x, weight, bias, stride, padding, dilation, groups, sizes)) is not None:
         return found
     w = windows(size, kernel, stride, padding, dilation, sizes)
@@ -133,6 +135,8 @@ def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding
     c = weight.shape[1] * groups
     if not n * c * prod(size) or not g.size:
         return _added(np.zeros((n, c, *size), g.dtype), bias)
+    if not large.is_finite(weight):
+        return _added(conv_inside.conv_transpose(g, weight, size, stride, padding, dilation, groups), bias)
     if (found := correlate.conv_transpose(g, weight, bias, size, stride, padding, dilation, groups)) is not None:
         return found
     w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
@@ -148,8 +152,15 @@ def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding
     return _added(np.ascontiguousarray(without_border(image, w, size)), bias)
 
 
-def _conv_weight(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv_weight(g: Array, x: Array, *settings: Any) -> Any:
     """The gradient by the weight: the sum over all windows of g times what lies under it."""
+    found = _sum_of_windows(g, x, *settings)
+    return conv_inside.conv_weight(g, x, *settings) if anywhere(np.isnan(found)) else found
+
+
+def _sum_of_windows(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                    groups: int) -> Any:
+    """The same with zeros around and between what belongs together."""
     n, o = g.shape[:2]
     c = x.shape[1] // groups
     if not g.size or not x.size:

@@ -130,10 +130,11 @@ def _ctc_rule(xp: Any, g: Any, x: Any, plan: _Alignment) -> Any:
     here, on = xp.ways_here(e, plan), xp.ways_on(e, plan)
     whole = xp.reshape(_all_ways(xp, here, plan), (-1, 1))
     idle = (plan.steps == 0) | xp.is_impossible(whole, plan)
-    infinite = 0.0 if plan.zero_infinity else np.where(plan.steps == 0, 0.0, np.nan)
-    lost = np.where(idle, infinite, 1.0).astype(plan.never.dtype)
+    count = e.shape[0]
+    infinite = 0.0 if plan.zero_infinity else np.where(np.arange(count)[:, None] < plan.steps, np.nan, 0.0)
+    lost = np.where(idle & np.ones((count, 1), bool), infinite, 1.0).astype(plan.never.dtype)
     shares = xp.exp(here + on - whole)
-    return xp.gathered(x.shape, plan.index, shares * xp.reshape(-g * xp.as_value(lost), (-1, 1)))
+    return xp.gathered(x.shape, plan.index, shares * xp.reshape(-g * xp.as_value(lost), (count, -1, 1)))
 
 
 def _gathered(shape: tuple[int, ...], index: Any, values: Array) -> Any:

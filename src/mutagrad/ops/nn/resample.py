@@ -8,9 +8,9 @@ from typing import Any
 from ...arrays import np
 from ...arrays.compiled import images
 from ...arrays.compiled.compiler import choice
-from ...arrays.kinds import is_plain, remembered, take_rows
+from ...arrays.kinds import is_plain, remembered
 from ...arrays.numpy import silenced
-from ...arrays.places import add_at
+from ...arrays.parallel import is_finite
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import RECORDED as RECORDING, call_with
 from ...base.operands import Array
@@ -24,6 +24,7 @@ from ..linalg.products import matmul
 from ..math.elementwise import clamp_values
 from ..shape.shape import reshape, select, stack, tensor_argument, transpose, unsqueeze
 from . import planes
+from .corners import read_corners, write_corners
 
 FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
@@ -49,11 +50,13 @@ def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
 class Taps:
     """What each position along a new dimension is made of: positions of the old one, and weights (None for a copy).
 
-    Rows of taps, not a matrix: what a result is not made of must not reach it, even if that is nan.
+    Rows of taps, not a matrix: what a result is not made of must not reach it, even if that is nan. `counts` says how
+    many of them a row has; what stands after these has weight zero.
     """
 
-    def __init__(self, size: int, positions: Array, weights: Array | None) -> None:
+    def __init__(self, size: int, positions: Array, weights: Array | None, counts: Array | None = None) -> None:
         self.size, self.positions, self.weights = size, positions, weights
+        self.counts = np.full(len(positions), positions.shape[1]) if counts is None else counts
         self._transposed: Taps | None = None
 
     @property
@@ -80,7 +83,7 @@ class Taps:
         unused = np.arange(shape[1]) >= counts[:, None]
         first = np.where(counts > 0, places[:, 0], np.arange(self.size).clip(0, max(n - 1, 0)))
         places = np.where(unused, first[:, None], places)
-        return Taps(n, places, parts)
+        return Taps(n, places, parts, counts)
 
 
 def _along(a: Array, dim: int, taps: Taps) -> Any:
@@ -92,6 +95,8 @@ def _along(a: Array, dim: int, taps: Taps) -> Any:
     weights = taps.weights.astype(a.dtype)
     inner, each = prod(a.shape[dim + 1:]), weights.shape[1]
     two = inner == 1 and each == 2
+    if (taps.counts < each).any() and not is_finite(a):
+        return _along_each(a, dim, taps, weights)
     if (loop := planes.loop_for(images.weigh_two if two else images.weigh, a)) is not None:
         out = np.empty(shape, a.dtype)
         sides = prod(a.shape[:dim]), -1, *(() if two else (inner,))
@@ -102,6 +107,16 @@ def _along(a: Array, dim: int, taps: Taps) -> Any:
     out = a.take(taps.positions[:, 0], dim) * weights[:, 0]
     for k in range(1, each):
         out += a.take(taps.positions[:, k], dim) * weights[:, k]
+    return out
+
+
+def _along_each(a: Array, dim: int, taps: Taps, weights: Array) -> Any:
+    """The same with no more taps than there are: zero times what is not finite would be nan."""
+    out = np.zeros((*a.shape[:dim], len(weights), *a.shape[dim + 1:]), a.dtype)
+    for k in range(weights.shape[1]):
+        there, = np.nonzero(taps.counts > k)
+        factors = weights[there, k].reshape(-1, *(1,) * (a.ndim - dim - 1))
+        out[(slice(None),) * dim + (there,)] += a.take(taps.positions[there, k], dim) * factors
     return out
 
 
@@ -198,7 +213,7 @@ def _filtered(n: int, out: int, scale: float | None, align: bool, kernel: Callab
     end = (centre + reach * width + 0.5).astype(np.int64).clip(None, n)
     positions = first[:, None] + np.arange(max(int((end - first).max()), 1))
     weights = np.where(positions < end[:, None], kernel((positions - centre[:, None] + 0.5) / width), 0.0)
-    return Taps(n, positions.clip(0, n - 1), weights / weights.sum(1, keepdims=True))
+    return Taps(n, positions.clip(0, n - 1), weights / weights.sum(1, keepdims=True), (end - first).clip(0, None))
 
 
 @remembered(256)
@@ -208,7 +223,7 @@ def mean_taps(n: int, out: int) -> Taps:
     end = -(-(np.arange(1, out + 1) * n) // out)
     positions = first[:, None] + np.arange(int((end - first).max()))
     inside = positions < end[:, None]
-    return Taps(n, np.where(inside, positions, first[:, None]), inside / (end - first)[:, None])
+    return Taps(n, np.where(inside, positions, first[:, None]), inside / (end - first)[:, None], end - first)
 
 
 @remembered(256)
@@ -367,7 +382,8 @@ def _neighbours(at: Tensor, n: int, mode: str, border: str, align: bool) -> list
             left = np.floor(at._array)
             part = at - _constant(left, at)
             places, weights = [left, left + 1], [1 - part, part]
-    return [(np.nan_to_num(p).clip(0, n - 1).astype(np.int64), (p >= 0) & (p <= n - 1), w)
+    # Twice, because in single precision the last of many positions is rounded up.
+    return [(np.nan_to_num(p).clip(0, n - 1).astype(np.int64).clip(0, n - 1), (p >= 0) & (p <= n - 1), w)
             for p, w in zip(places, weights)]
 
 
@@ -419,7 +435,9 @@ def _weighted(grid: Tensor, sizes: Sequence[int], method: str, border: str, alig
 
 
 def _corners(dims: Sequence[Sequence[tuple[Any, Any, Any]]], sizes: Sequence[int], flat: Tensor) -> tuple[Any, Any]:
+    """Places of neighbours that do not exist are -1."""
     places: Any = None
+    exist: Any = None
     weights: Any = None
     for neighbours, size in zip(dims, sizes):
         p, there, w = zip(*neighbours)
@@ -427,68 +445,22 @@ def _corners(dims: Sequence[Sequence[tuple[Any, Any, Any]]], sizes: Sequence[int
         lead = along.shape[:2]
         share = _constant(inside, flat) if w[0] is None else stack(w, -1) * _constant(inside, flat)
         if places is None:
-            places, weights = along, share
+            places, exist, weights = along, inside, share
         else:
             places = (places[..., None] * size + along[:, :, None]).reshape(*lead, places.shape[2] * along.shape[2])
+            exist = (exist[..., None] & inside[:, :, None]).reshape(places.shape)
             weights = reshape(unsqueeze(weights, 3) * unsqueeze(share, 2), *lead, places.shape[2])
-    return weights, places
+    return weights, np.where(exist, places, -1)
 
 
-# Sums over the neighbours of points, weighted. Each is the adjoint of the others by one of its inputs.
-
-def _numbers(shape: tuple[int, ...], places: Array, k: int) -> Any:
-    """The places of the k-th neighbours in an array of this shape, as a vector's."""
-    n, c, size = shape
-    return places[:, None, :, k] + (np.arange(n * c) * size).reshape(n, c, 1)
-
-
-def _read_corners(a: Array, w: Array, places: Array) -> Any:
-    """The sum over k of a[n, c, places[n, p, k]] * w[n, p, k]."""
-    flat = a.reshape(-1)
-    out = take_rows(flat, _numbers(a.shape, places, 0)) * w[:, None, :, 0]
-    for k in range(1, places.shape[2]):
-        out += take_rows(flat, _numbers(a.shape, places, k)) * w[:, None, :, k]
-    return out
-
-
-def _write_corners(g: Array, w: Array, places: Array, size: int) -> Any:
-    """g[n, c, p] * w[n, p, k] added up at places[n, p, k]."""
-    out = np.zeros((*g.shape[:2], size), g.dtype)
-    for k in range(places.shape[2]):
-        numbers = _numbers(out.shape, places, k)
-        add_at(out.reshape(-1), (numbers.reshape(-1),), (g * w[:, None, :, k]).reshape(-1))
-    return out
-
-
-def _weigh_corners(g: Array, a: Array, places: Array) -> Any:
-    """The sum over channels of g[n, c, p] * a[n, c, places[n, p, k]]."""
-    flat = a.reshape(-1)
-    return np.stack([np.add.reduce(g * take_rows(flat, _numbers(a.shape, places, k)), 1)
-                     for k in range(places.shape[2])], -1)
-
-
-read_corners = primitive(
-    "read_corners", _read_corners, settings=("places",), inputs=("x", "y"),
-    x=lambda xp, g, y, x_shape, places: xp.write_corners(g, y, places, x_shape[2]),
-    y=lambda xp, g, x, places: xp.weigh_corners(g, x, places))
-write_corners = primitive(
-    "write_corners", _write_corners, settings=("places", "size"), inputs=("x", "y"),
-    x=lambda xp, g, y, places: xp.read_corners(g, y, places),
-    y=lambda xp, g, x, places: xp.weigh_corners(x, g, places))
-weigh_corners = primitive(
-    "weigh_corners", _weigh_corners, settings=("places",), inputs=("x", "y"),
-    x=lambda xp, g, y, places: xp.read_corners(y, g, places),
-    y=lambda xp, g, x, y_shape, places: xp.write_corners(x, g, places, y_shape[2]))
-
-
-# The same in one loop.
+# All of that in one loop, for finite numbers.
 
 def _points(grid: Array) -> Any:
     return planes.usable(grid).reshape(len(grid), -1, 2)
 
 
 def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
-    loop = planes.loop_for(images.sample, a)
+    loop = planes.loop_for(images.sample, a) if is_finite(a) else None
     if loop is None:
         return _by_corners(make(a), make(grid), method, border, align)._array
     out = np.empty((*a.shape[:2], *grid.shape[1:3]), a.dtype)
@@ -500,7 +472,7 @@ def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any
 def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, border: str, align: bool) -> Any:
     """The gradient by the images."""
     out = np.zeros(shape, g.dtype)
-    loop = planes.loop_for(images.sample_back, out)
+    loop = planes.loop_for(images.sample_back, out) if is_finite(g) and is_finite(grid) else None
     if loop is None:
         return _recorded_images(make(g), make(grid), shape, method, border, align)._array
     given = (planes.usable(g).reshape(*shape[:2], -1), out, _points(grid), method == "nearest",
@@ -511,7 +483,7 @@ def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, b
 
 def _sample_grid(g: Array, a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
     """The gradient by the grid."""
-    loop = planes.loop_for(images.sample_back, a)
+    loop = planes.loop_for(images.sample_back, a) if is_finite(g) and is_finite(a) else None
     if loop is None:
         there = make(grid).requires_grad_()
         return call_with(RECORDING, _recorded_grid, make(g), make(a), there, method, border, align)._array
@@ -529,6 +501,8 @@ def _recorded_images(g: Tensor, grid: Tensor, shape: tuple[int, ...], method: st
 
 
 def _recorded_grid(g: Tensor, x: Tensor, grid: Tensor, method: str, border: str, align: bool) -> Any:
+    if method == "nearest":  # which pixel is read changes in steps
+        return make(np.zeros(grid._array.shape, grid._array.dtype))
     return grad(_by_corners(x, grid, method, border, align), grid, g, create_graph=True, materialize_grads=True)[0]
 
 

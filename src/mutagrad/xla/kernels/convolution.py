@@ -128,9 +128,10 @@ def _along(a: Any, dim: int, taps: Taps) -> Any:
 # ------------------------------------------------------------------------------------------------- neighbours of points
 
 def _picked(a: Any, places: Any) -> Any:
-    """(n, channels, points, neighbours) of the flat images."""
+    """(n, channels, points, neighbours) of the flat images; zero of neighbours that do not exist, whose place is -1."""
     rows = jnp.reshape(places, (places.shape[0], 1, -1))
-    return jnp.take_along_axis(a, rows, 2, mode="clip").reshape(*a.shape[:2], *places.shape[1:])
+    found = jnp.take_along_axis(a, rows, 2, mode="clip").reshape(*a.shape[:2], *places.shape[1:])
+    return jnp.where(places[:, None] < 0, 0, found)
 
 
 @lowered("read_corners")
@@ -144,11 +145,13 @@ def write_corners(g: Any, w: Any, places: Any, size: int) -> Any:
         return NotImplemented
     n, c = g.shape[:2]
     each, channel = numpy.arange(n)[:, None, None], numpy.arange(c)[:, None]
-    values = (g[..., None] * w[:, None]).reshape(n, c, -1)
-    return jnp.zeros((n, c, size), g.dtype).at[each, channel, jnp.reshape(places, (n, 1, -1))].add(
-        values, mode="promise_in_bounds")
+    values = jnp.where(places[:, None] < 0, 0, g[..., None] * w[:, None]).reshape(n, c, -1)
+    rows = jnp.maximum(jnp.reshape(places, (n, 1, -1)), 0)
+    return jnp.zeros((n, c, size), g.dtype).at[each, channel, rows].add(values, mode="promise_in_bounds")
 
 
 @lowered("weigh_corners")
 def weigh_corners(g: Any, a: Any, places: Any) -> Any:
-    return (g[..., None] * _picked(a, places)).sum(1) if g.size else NotImplemented
+    if not g.size:
+        return NotImplemented
+    return jnp.where(places < 0, 0, (g[..., None] * _picked(a, places)).sum(1))
