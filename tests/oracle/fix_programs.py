@@ -1364,6 +1364,40 @@ net = Residual()
 x = torch.tensor([1., 2.], requires_grad=True)
 net(net(x)).sum().backward()
 
+# ---- other memory assigned to data: wrong
+import torch
+w = torch.tensor([1., 2.], requires_grad=True)
+loss = (w * w).sum()
+w.data = torch.tensor([10., 20.])
+loss.backward()
+
+# ---- a tensor of inference mode: raises
+import torch
+with torch.inference_mode():
+    scale = torch.tensor([2., 3.]) * 2
+x = torch.tensor([1., 2.], requires_grad=True)
+(x * scale).sum().backward()
+
+# ---- a tensor of inference mode written: raises
+import torch
+
+@torch.inference_mode()
+def table(n):
+    return torch.ones(n)
+
+x = torch.tensor([1., 2.], requires_grad=True)
+t = table(2)
+t += 1
+(x * t).sum().backward()
+
+# ---- a view detached in place: raises
+import torch
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x * 2
+v = y[:1]
+v.detach_()
+(y * v).sum().backward()
+
 # ---- already right: accepts
 import torch
 x = torch.tensor([1., 2.], requires_grad=True)

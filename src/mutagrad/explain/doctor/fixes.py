@@ -16,8 +16,9 @@ from typing import Any
 from .calls import add_keyword, call_on, drop_keyword, is_method, last_name, operand, simple, torch_name
 from .clones import keep_operand, keep_saved, keep_written
 from .edits import Edit, Source, apply, compatible, diff, parses, read
-from .findings import Finding
+from .findings import RAISES, WRONG, Finding
 from .leaves import write_to_copy
+from .loops import stack_parts
 from .unique import write_last_values
 from .views import detach_view, take_anew, take_one_by_one
 
@@ -34,9 +35,9 @@ def propose(findings: Iterable[Finding], reading: Callable[[str], str | None] = 
 
 
 def rewritten(findings: Iterable[Finding], reading: Callable[[str], str | None] = read) -> dict[str, str]:
-    """Return the new text of every file that changes, by its path."""
+    """Return the new text of every file that changes, by its path: what PyTorch refuses or gets wrong is rewritten."""
     sources, chosen = Sources(reading), dict[str, list[Edit]]()
-    for finding in findings:
+    for finding in (f for f in findings if f.torch in (RAISES, WRONG)):
         path, edits = sources.fix(finding)
         made, source = chosen.setdefault(path, []), sources.get(path)
         if source is not None and edits and compatible(edits, made) and parses(apply(source.text, [*made, *edits])):
@@ -148,11 +149,33 @@ def _retain(source: Source, finding: Finding) -> list[Edit]:
     return [add_keyword(source, call, "retain_graph", "True")] if kept is None or known else []
 
 
+def _detached(source: Source, finding: Finding) -> list[Edit]:
+    """`v.detach_()` becomes `v = v.detach()`."""
+    call = source.node_at(finding.where)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return []
+    target = call.func.value
+    if not isinstance(source.parents[call], ast.Expr) or not isinstance(target, (ast.Name, ast.Attribute)):
+        return []
+    text = source.segment(target)
+    return [Edit(source.start(call), source.end(call), f"{text} = {text}.detach()")]
+
+
+def _without_inference(source: Source, finding: Finding) -> list[Edit]:
+    """Compute in no_grad what was computed in inference mode: such tensors can be used everywhere."""
+    calls = [n for n in ast.walk(source.tree) if isinstance(n, ast.Call) and last_name(n) == "inference_mode"]
+    return [Edit(source.end(call.func) - len("inference_mode"), source.end(call.func), "no_grad") for call in calls
+            if isinstance(call.func, ast.Attribute) and not call.args and not call.keywords]
+
+
 # Of each kind: the place whose file is edited, and the function that says how.
 FIXES: dict[str, tuple[str, Callable[[Source, Finding], list[Edit]]]] = {
     "overwritten_saved_value": ("saved_where", keep_saved),
     "data_write": ("saved_where", keep_saved),
     "numpy_write": ("saved_where", keep_saved),
+    "data_assigned": ("saved_where", keep_saved),
+    "fused_step": ("saved_where", keep_saved),
+    "attribute_of_function": ("saved_where", keep_saved),
     "overlapping_write": ("where", keep_operand),
     "overlapping_copy": ("where", keep_operand),
     "always_raises": ("where", keep_written),
@@ -163,6 +186,9 @@ FIXES: dict[str, tuple[str, Callable[[Source, Finding], list[Edit]]]] = {
     "out_argument": ("where", _without_out),
     "assigned_list": ("where", _as_tensor),
     "duplicate_indices": ("where", write_last_values),
+    "detach_of_view": ("where", _detached),
+    "inference_tensor": ("where", _without_inference),
+    "quadratic_loop": ("where", stack_parts),
     "backward_of_several": ("where", _sum_first),
     "backward_twice": ("saved_where", _retain),
 }

@@ -268,7 +268,9 @@ def after_write(doctor: Books, call: Call, slot: str, write: Write) -> None:
         count = doctor.writes[base, call.where] = doctor.writes.get((base, call.where), 0) + 1
         if count == MANY:
             size = call.notes.tensors[slot]._storage.buffer.size
-            doctor.findings.add("quadratic_loop", call.where, slot=slot, size=size)
+            value = call.args[-1]
+            fits = isinstance(value, TensorBase) and value._array.shape == write.array.shape
+            doctor.findings.add("quadratic_loop", call.where, slot=slot, size=size, fits=fits)
 
 
 # ---------------------------------------------------------------------------------------------------------- in backward
