@@ -129,6 +129,33 @@ LEFT_ALONE = {
             lin.weight.mul_(2)
         out.sum().backward()
         """,
+    "a layer of PyTorch's reads the parameter": """
+        lin = torch.nn.Linear(3, 1)
+        lin.weight[0] = 1.
+        print(lin.weight)
+        lin(x).sum().backward()
+        """,
+    "a parameter that has another owner": """
+        lin = torch.nn.Linear(3, 1)
+        w = next(lin.parameters())
+        w.mul_(2)
+        lin(x).sum().backward()
+        """,
+    "an initialisation of layers": """
+        def initialise(layer):
+            layer.weight.fill_(1.)
+            print(layer.weight)
+        lin = torch.nn.Linear(3, 1).apply(initialise)
+        lin(x).sum().backward()
+        """,
+    "callers read what a function writes": """
+        def bump(t):
+            t += 1
+            return t
+        y = torch.ones(3, requires_grad=True)
+        loss = bump(x) + bump(y)
+        (loss * x * y).sum().backward()
+        """,
     "what is kept is hidden in a call of Python's": """
         import math
         y = x * 2

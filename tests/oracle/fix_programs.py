@@ -1398,6 +1398,61 @@ v = y[:1]
 v.detach_()
 (y * v).sum().backward()
 
+# ---- rows of two parameters of a function: raises
+import torch
+
+def add_rows(a, b, names):
+    for row, other, name in zip(a, b, names):
+        row.add_(other)
+    return a
+
+x = torch.ones(2, 2, requires_grad=True)
+(add_rows(x * 2, torch.ones(2, 2), "ab") ** 2).sum().backward()
+
+# ---- rows counted from one: raises
+import torch
+
+def scale(t):
+    for n, row in enumerate(t, 1):
+        row *= n
+    return t
+
+x = torch.ones(3, 2, requires_grad=True)
+scale(x * 2).sum().backward()
+
+# ---- leaf collected for later: raises
+import torch
+params = []
+w = torch.tensor([1., 2.], requires_grad=True)
+params.append(w)
+w[0] = 3.
+(w * w).sum().backward()
+g = [p.grad for p in params]
+
+# ---- a list given to copy_: raises
+import torch
+x = torch.tensor([1., 2.], requires_grad=True)
+y = torch.zeros(2)
+y.copy_([x[0] * 2, 3.])
+y.sum().backward()
+
+# ---- the result of a Function that is a view: raises
+import torch
+
+class Head(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a[:2]
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.cat([g, g.new_zeros(1)])
+
+x = torch.tensor([1., 2., 3.], requires_grad=True)
+y = Head.apply(x * 1)
+y.mul_(2)
+y.sum().backward()
+
 # ---- already right: accepts
 import torch
 x = torch.tensor([1., 2.], requires_grad=True)

@@ -12,6 +12,8 @@ ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 VIEWS = {"T", "mT", "H", "real", "imag", "view", "reshape", "t", "transpose", "permute", "squeeze", "unsqueeze",
          "select", "narrow", "diagonal", "flatten", "ravel", "expand", "expand_as", "view_as", "unfold", "movedim",
          "swapaxes", "swapdims", "unflatten", "data", "requires_grad_", "contiguous"}
+# Whose results may be the tensor itself, or its memory.
+SHARING = VIEWS | {"detach", "to", "cpu", "cuda", "float", "double", "type", "type_as"}
 BUILTINS = {"abs", "pow", "round", "divmod", "float", "int", "len", "bool"}  # which hand their arguments on as they are
 
 
@@ -71,6 +73,21 @@ def is_imported(source: Source, node: ast.AST) -> bool:
 def operator(node: ast.AugAssign | ast.BinOp) -> str:
     """Return the sign of an operation."""
     return ast.unparse(ast.BinOp(ast.Name("a"), node.op, ast.Name("b")))[2:-2]
+
+
+def is_fresh(source: Source, node: Any) -> bool:
+    """Return whether an expression makes a tensor with memory of its own, to which nothing else refers."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, (ast.BinOp, ast.UnaryOp))
+    name = last_name(node)
+    if is_imported(source, node.func):
+        if name == "Parameter":
+            return bool(node.args) and is_fresh(source, node.args[0])
+        shares = name in ("from_numpy", "as_tensor", "asarray", "frombuffer")
+        return not shares and (name[:1].islower() or "Tensor" in name)
+    if not is_method(source, node) or not isinstance(node.func, ast.Attribute):
+        return False
+    return name not in SHARING or is_fresh(source, node.func.value)
 
 
 def torch_name(source: Source) -> str | None:

@@ -10,17 +10,21 @@ after the other: run the program again, and ask for the rest.
 from __future__ import annotations
 
 import ast
+import sysconfig
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .calls import add_keyword, call_on, drop_keyword, is_method, last_name, operand, simple, torch_name
-from .clones import keep_operand, keep_saved, keep_written
+from .clones import clone, keep_operand, keep_saved, keep_written
 from .edits import Edit, Source, apply, compatible, diff, parses, read
 from .findings import RAISES, WRONG, Finding
-from .leaves import write_to_copy
+from .leaves import is_read_later, write_to_copy
 from .loops import stack_parts
 from .unique import write_last_values
 from .views import detach_view, take_anew, take_one_by_one
+
+# Whose files are not the user's to change.
+LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def propose(findings: Iterable[Finding], reading: Callable[[str], str | None] = read) -> None:
@@ -55,7 +59,7 @@ class Sources:
 
     def get(self, path: str) -> Source | None:
         if path not in self._known:
-            text = self.reading(path)
+            text = None if path.startswith(LIBRARIES) else self.reading(path)
             self._known[path] = Source(text) if text is not None and parses(text) else None
         return self._known[path]
 
@@ -111,7 +115,7 @@ def _is_made_empty(source: Source, name: ast.Name) -> bool:
 
 def _as_tensor(source: Source, finding: Finding) -> list[Edit]:
     """`x[0] = [1., 2.]` becomes `x[0] = torch.tensor([1., 2.])`; of tensors, `torch.stack([a, b])`."""
-    value = operand(source, source.node_at(finding.where), "", "2")
+    value = operand(source, source.node_at(finding.where), "copy_", finding.slot)
     torch, holds = torch_name(source), finding.facts.get("holds")
     functions = {"numbers": "tensor", "tensors": "stack", "array": "as_tensor", "both": "stack"}
     if value is None or torch is None or holds not in functions or isinstance(source.statement(value), ast.AugAssign):
@@ -150,15 +154,23 @@ def _retain(source: Source, finding: Finding) -> list[Edit]:
 
 
 def _detached(source: Source, finding: Finding) -> list[Edit]:
-    """`v.detach_()` becomes `v = v.detach()`."""
+    """`v.detach_()` becomes `v = v.detach()`; of a view without a name, `y[0].detach()`."""
     call = source.node_at(finding.where)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return []
-    target = call.func.value
-    if not isinstance(source.parents[call], ast.Expr) or not isinstance(target, (ast.Name, ast.Attribute)):
+    named = isinstance(call.func.value, (ast.Name, ast.Attribute))
+    if named and not isinstance(source.parents[call], ast.Expr):
         return []
-    text = source.segment(target)
-    return [Edit(source.start(call), source.end(call), f"{text} = {text}.detach()")]
+    text, start, end = source.segment(call.func.value), source.start(call), source.end(call.func)
+    return [Edit(end - 1, end, ""), *([Edit(start, start, f"{text} = ")] if named else [])]
+
+
+def _clone_of_function(source: Source, finding: Finding) -> list[Edit]:
+    """Clone what a Function returns, if nobody reads its arguments, whose memory that is, afterwards."""
+    call = source.node_at(finding.saved_where)
+    if not isinstance(call, ast.Call) or any(simple(a) and is_read_later(source, a, call) for a in call.args):
+        return []
+    return clone(source, call)
 
 
 def _without_inference(source: Source, finding: Finding) -> list[Edit]:
@@ -182,6 +194,7 @@ FIXES: dict[str, tuple[str, Callable[[Source, Finding], list[Edit]]]] = {
     "write_to_leaf": ("where", write_to_copy),
     "write_to_one_of_several_views": ("made", take_one_by_one),
     "write_to_view_made_in_no_grad": ("made", detach_view),
+    "write_to_view_made_by_function": ("saved_where", _clone_of_function),
     "stale_view": ("made", take_anew),
     "out_argument": ("where", _without_out),
     "assigned_list": ("where", _as_tensor),

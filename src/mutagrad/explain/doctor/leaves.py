@@ -16,7 +16,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from .calls import VIEWS, dotted, is_method, last_name, operand, repeatable
+from .calls import VIEWS, dotted, is_fresh, is_method, last_name, operand, repeatable
 from .edits import Edit, Source
 from .findings import Finding
 from .names import COMPREHENSIONS, DEFINITIONS, Variable
@@ -25,6 +25,7 @@ LEAF, VALUE = "leaf", "value"
 LEAF_ATTRIBUTES = {"grad", "requires_grad", "requires_grad_", "is_leaf", "retain_grad", "retains_grad",
                    "register_post_accumulate_grad_hook"}
 PASSING = VIEWS | {"chunk", "split", "unbind", "enumerate", "list", "tuple", "zip", "iter"}
+COLLECTING = {"append", "appendleft", "add", "insert", "extend", "setdefault", "update"}
 DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
 OPTIMIZERS = {"SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "LBFGS", "Rprop",
               "ASGD", "Muon"}
@@ -62,16 +63,15 @@ def _root(source: Source, node: Any, depth: int) -> ast.Name | ast.Attribute | N
             return None
     bindings = source.names.bindings(source.names.variable(node))
     if depth > 20 or len(bindings) != 1:
-        return node if bindings else None
+        fresh = all(is_fresh(source, _bound_to(source, b)) for b in bindings)
+        return node if bindings and fresh else None
     if isinstance(bindings[0], ast.arg):
         given = _given(source, source.names.variable(node))
         return node if given is None else _root(source, given, depth + 1)
     value = _bound_to(source, bindings[0])
-    if isinstance(value, DISPLAYS):
-        return None
-    inner = None if value is None or not _is_alias(value) else _root(source, value, depth + 1)
-    assigned = isinstance(source.parents[bindings[0]], (ast.Assign, ast.AnnAssign, ast.Tuple, ast.NamedExpr))
-    return inner or (node if assigned else None)
+    if is_fresh(source, value):
+        return node
+    return _root(source, value, depth + 1) if _is_alias(value) else None
 
 
 def _viewed(source: Source, node: Any) -> Any:
@@ -98,6 +98,8 @@ def _is_alias(value: Any) -> bool:
 
 def _bound_to(source: Source, binding: ast.AST) -> Any:
     """Return what a name is assigned, or runs through."""
+    if not isinstance(binding, ast.Name):
+        return None
     parent = source.parents[binding]
     if isinstance(parent, (ast.Tuple, ast.List)):
         above = source.parents[parent]
@@ -168,6 +170,8 @@ class Meaning:
 
     def _Attribute(self, node: ast.AST, parent: ast.Attribute, inside: bool) -> set[str]:
         above = self.source.parents[parent]
+        if inside and parent.attr in COLLECTING:
+            return set()
         if inside and parent.attr in ("values", "items", "copy") and isinstance(above, ast.Call):
             return self.of(above, inside)
         if parent.attr == "register_hook" and self._is_before_write(parent):
@@ -194,8 +198,10 @@ class Meaning:
 
     def _Call(self, node: ast.AST, parent: ast.Call, inside: bool) -> set[str]:
         name = last_name(parent)
-        if name in OPTIMIZERS or "optim" in dotted(parent.func):
+        if name in OPTIMIZERS or "optim" in dotted(parent.func) or name.startswith(("clip_grad", "add_param_group")):
             return {LEAF}
+        if name in COLLECTING and isinstance(parent.func, ast.Attribute):
+            return self._bound(parent.func.value, inside=True)
         if isinstance(node, ast.keyword) and node.arg == "inputs" and name == "backward":
             return {LEAF, VALUE}  # whose values are meant, but whose `.grad` gets it
         return self._called(node, parent, inside)
@@ -224,6 +230,8 @@ class Meaning:
             return self.of_variable(self.source.names.variable(target), inside)
         if isinstance(target, ast.Attribute):
             return self._attributes(target.attr, inside)
+        if isinstance(target, ast.Subscript):
+            return self._bound(target.value, inside=True)
         if isinstance(target, (ast.Tuple, ast.List)) and inside:
             return set().union(*(self._bound(element, False) for element in target.elts))
         return {VALUE}
@@ -277,16 +285,19 @@ def _copy_parameter(source: Source, variable: Variable, write: ast.AST) -> list[
     """Copy a parameter where its function begins, if none of the callers reads the values afterwards."""
     calls, first = _calls_of(source, variable.scope), _first(variable.scope)
     given = [_argument_for(variable, call) for call in calls]
-    if first is None or any(g is None or _is_read_later(source, g, call) for g, call in zip(given, calls)):
+    if first is None or not calls or any(is_read_later(source, g, call) for g, call in zip(given, calls)):
         return []
     uses = source.names.uses(variable)
     return _go_on_with_copy(source, variable.name, variable.name, uses, write, lambda line: source.before(first, line))
 
 
-def _is_read_later(source: Source, given: ast.AST, call: ast.Call) -> bool:
+def is_read_later(source: Source, given: ast.AST | None, call: ast.Call) -> bool:
+    """Return whether the values of an argument may be read after a call: by its name, if it has one."""
     if not isinstance(given, ast.Name):
-        return not isinstance(given, ast.Call)
+        return not is_fresh(source, given)
     variable = source.names.variable(given)
+    if not all(is_fresh(source, _bound_to(source, b)) for b in source.names.bindings(variable)):
+        return True
     later = [u for u in source.names.uses(variable) if source.start(u) > source.end(call)
              or source.names.function_of(u) is not source.names.function_of(call)]
     return source.is_in_loop(call) or any(VALUE in Meaning(source).of(use) for use in later)
@@ -372,8 +383,7 @@ def _is_optimized(source: Source, use: ast.AST) -> bool:
 def _copy_expression(source: Source, leaf: Any, write: ast.AST, count: int) -> list[Edit]:
     """Copy `self.w` or `params["w"]` before a function uses it, if nobody else reads its values."""
     function = source.names.function_of(write)
-    known = isinstance(leaf, ast.Attribute) or isinstance(leaf.value, ast.Name)
-    if not known or not repeatable(leaf) or count > 1 and not source.is_in_loop(write):
+    if not _is_made_here(source, leaf) or not repeatable(leaf) or count > 1 and not source.is_in_loop(write):
         return []
     mine = [n for n in ast.walk(function) if _same(n, leaf) and source.names.function_of(n) is function]
     others = [(n, inside) for n, inside in _others(source, leaf) if n not in mine]
@@ -385,6 +395,15 @@ def _copy_expression(source: Source, leaf: Any, write: ast.AST, count: int) -> l
         first = source.statement(source.parents[first])
     return _go_on_with_copy(source, name if name.isidentifier() else "leaf", source.flat(leaf), mine, write,
                             lambda line: source.before(first, line))
+
+
+def _is_made_here(source: Source, leaf: Any) -> bool:
+    """Return whether the file itself makes the attribute or the container: no layer of PyTorch's reads it, unseen."""
+    if isinstance(leaf, ast.Attribute):
+        return any(isinstance(n, ast.Attribute) and n.attr == leaf.attr and isinstance(n.ctx, ast.Store)
+                   for n in ast.walk(source.tree))
+    bindings = source.names.bindings(source.names.variable(leaf.value)) if isinstance(leaf.value, ast.Name) else []
+    return len(bindings) == 1 and isinstance(_bound_to(source, bindings[0]), DISPLAYS)
 
 
 def _same(node: ast.AST, other: ast.AST) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .calls import ATOMS, call_on, is_imported, last_name, simple
+from .calls import ATOMS, call_on, is_fresh, is_imported, last_name, operand, simple
 from .edits import Edit, Source
 from .findings import Finding
 
@@ -15,6 +15,8 @@ BUILT = {"list", "tuple", "enumerate", "zip", "iter", "reversed", "map", "sorted
 def take_one_by_one(source: Source, finding: Finding) -> list[Edit]:
     """Replace what returned several views: `y.unbind()`, `a, b = y`, `for row in y`, `list(y)`."""
     node = source.node_at(finding.facts.get("made", finding.saved_where))
+    if isinstance(node, ast.Call) and last_name(node) == "zip":
+        return _of_zip(source, node, finding)
     if isinstance(node, ast.Call) and last_name(node) in (*BUILT, *SEVERAL):
         return _of_call(source, node)
     if isinstance(node, (ast.Tuple, ast.List)) and isinstance(node.ctx, ast.Store):
@@ -108,9 +110,26 @@ def _of_call(source: Source, call: ast.Call) -> list[Edit]:
 
 
 def _of_built(source: Source, call: ast.Call) -> list[Edit]:
-    """`list(y)`, `enumerate(y)`; of several arguments, as zip has, all that are plain names."""
-    arguments = [a for a in call.args if simple(a)]
-    return [edit for a in arguments for edit in _elements(source, a)]
+    """`list(y)`, `enumerate(y)`; of several arguments, as zip has, all that the source shows to be tensors."""
+    name = last_name(call)
+    arguments = call.args if name == "zip" else call.args[1:] if name == "map" else call.args[:1]
+    if len(arguments) > 1:
+        arguments = [a for a in arguments if isinstance(a, ast.Name) and _is_tensor(source, a)]
+    return [edit for a in arguments if simple(a) for edit in _elements(source, a)]
+
+
+def _of_zip(source: Source, call: ast.Call, finding: Finding) -> list[Edit]:
+    """Of `for a, b in zip(y, z): a.mul_(2)`, the argument that the written name runs through."""
+    targets = getattr(getattr(source.parents[call], "target", None), "elts", [])
+    written = operand(source, source.node_at(finding.where), str(finding.facts.get("name", "")), "0")
+    places = [i for i, t in enumerate(targets) if written is not None and ast.unparse(t) == ast.unparse(written)]
+    found = call.args[places[0]] if len(places) == 1 and len(targets) == len(call.args) else None
+    return _elements(source, found) if simple(found) and found is not None else _of_built(source, call)
+
+
+def _is_tensor(source: Source, name: ast.Name) -> bool:
+    bindings = source.names.bindings(source.names.variable(name))
+    return bool(bindings) and all(is_fresh(source, getattr(source.parents[b], "value", None)) for b in bindings)
 
 
 def _written(source: Source, call: ast.Call, name: str, tensor: ast.expr, size: Any, dim: Any) -> list[Edit]:
