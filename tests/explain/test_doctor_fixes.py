@@ -121,6 +121,15 @@ LEFT_ALONE = {
         (both[0] * 2).sum().backward()
         print(both[0].grad)
         """,
+    "both are asked of what an object holds": """
+        class Holder:
+            def __init__(self, t):
+                self.t = t
+        holder = Holder(x)
+        x[0] = 1.
+        (holder.t * x).sum().backward()
+        print(holder.t.grad)
+        """,
     "a parameter's layer hides it": """
         lin = torch.nn.Linear(3, 1)
         out = lin(x)

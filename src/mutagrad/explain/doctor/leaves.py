@@ -133,12 +133,20 @@ def _calls_of(source: Source, function: Any) -> list[ast.Call]:
 
 def _argument_for(parameter: Variable, call: ast.Call) -> ast.expr | None:
     names = [a.arg for a in parameter.scope.args.args]  # type: ignore[attr-defined]
-    if isinstance(call.func, ast.Attribute) and names[:1] == ["self"]:
+    made = getattr(parameter.scope, "name", "") == "__init__"
+    if names[:1] == ["self"] and (made or isinstance(call.func, ast.Attribute)):
         names = names[1:]
     index = names.index(parameter.name) if parameter.name in names else None
     if index is not None and index < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args):
         return call.args[index]
     return next((k.value for k in call.keywords if k.arg == parameter.name), None)
+
+
+def _functions_called(source: Source, name: str) -> list[Any]:
+    """Return the functions of the file that a call by this name may run; of a class, its `__init__`."""
+    found = [n for n in ast.walk(source.tree) if isinstance(n, DEFINITIONS) and n.name == name]
+    classes = [n for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef) and n.name == name]
+    return found + [n for c in classes for n in c.body if isinstance(n, DEFINITIONS) and n.name == "__init__"]
 
 
 # ------------------------------------------------------------------------------------------------------------ its uses
@@ -209,7 +217,7 @@ class Meaning:
     def _called(self, node: ast.AST, call: ast.Call, inside: bool) -> set[str]:
         """Of an argument of one of the file's own functions, what its parameter is used for."""
         name = last_name(call)
-        functions = [n for n in ast.walk(self.source.tree) if isinstance(n, DEFINITIONS) and n.name == name]
+        functions = _functions_called(self.source, name)
         found: set[str] = set() if functions else {VALUE}
         for function in functions:
             given = [Variable(function, a.arg) for a in function.args.args]
