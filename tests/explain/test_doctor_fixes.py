@@ -9,7 +9,8 @@ from textwrap import dedent
 import pytest
 
 import mutagrad as mg
-from mutagrad.explain.doctor import edits
+from mutagrad.explain.doctor import edits, fixes
+from mutagrad.explain.doctor.clones import clone
 from mutagrad.explain.doctor.diagnosis import Diagnosis
 from mutagrad.explain.doctor.edits import Edit, Source
 from mutagrad.explain.doctor.fixes import propose, rewritten
@@ -52,6 +53,9 @@ LINES = [
     ("h = y + y; z = h ** 2; h += 1", "h = y + y; z = h.clone() ** 2; h += 1"),
     ("h = y[:2]; z = h ** 2; y[2] = 1", "h = y[:2]; z = h.clone() ** 2; y[2] = 1"),
     ("z = abs(y); y += 1", "z = abs(y.clone()); y += 1"),
+    ("z = torch.sin(h := y * 2); h += 1", "z = torch.sin((h := y * 2).clone()); h += 1"),
+    ("z = torch.sin((h := y * 2)); h += 1", "z = torch.sin((h := y * 2).clone()); h += 1"),
+    ("z = y * 1; list(map(torch.neg_, z))", "z = y * 1; list(map(torch.neg_, (z[i] for i in range(len(z)))))"),
     ("h = y * 1; h.sigmoid_(); h += 1; z = h", "h = y * 1; h.copy_(h.sigmoid()); h += 1; z = h"),
     ("h = y * 1; h[1:].exp_(); h += 1; z = h", "h = y * 1; h[1:].copy_(h[1:].exp()); h += 1; z = h"),
     ("h = y * 1; torch.tanh_(h); h += 1; z = h", "h = y * 1; h.copy_(torch.tanh(h)); h += 1; z = h"),
@@ -129,6 +133,15 @@ LEFT_ALONE = {
         x[0] = 1.
         (holder.t * x).sum().backward()
         print(holder.t.grad)
+        """,
+    "the gradient goes to the leaf, but is that of its values": """
+        x[0] = 1.
+        (x * x).sum().backward(inputs=[x])
+        """,
+    "indices of two dimensions": """
+        y = torch.zeros(3)
+        y[torch.tensor([[0, 0], [1, 2]])] = x[:2] * torch.ones(2, 1)
+        y.sum().backward()
         """,
     "a parameter's layer hides it": """
         lin = torch.nn.Linear(3, 1)
@@ -219,6 +232,48 @@ def test_a_slow_loop_gets_a_diff_and_is_not_rewritten(tmp_path: Path) -> None:
     assert [line[1:] for line in diff.splitlines() if line[0] == "+"][1:] == [
         "y_parts = []", "    y_parts.append(x[k] * i)  # element", "y = torch.stack(y_parts)"]
     assert rewritten(found) == {}
+
+
+SLOW = {
+    "rows are filled with one number": "y = torch.zeros(99, 2)\nfor i in range(99):\n    y[i] = x[0] * i\n",
+    "some are left out": "y = torch.zeros(99)\nfor i in range(99):\n    if i == 5: continue\n    y[i] = x[0] * i\n",
+    "parts are read": "y = torch.zeros(99)\nfor i in range(99):\n    k = y[i] + 1\n    y[i] = x[0] * k\n",
+    "not all are filled": "y = torch.zeros(99)\nfor i in range(90):\n    y[i] = x[0] * i\n",
+}
+
+
+@pytest.mark.parametrize("why", SLOW)
+def test_a_slow_loop_is_left_alone(why: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(START + SLOW[why] + "y.sum().backward()\n")
+    found = diagnosed(path).findings
+    propose(found)
+    assert [f.diff for f in found if f.kind == "quadratic_loop"] == [""]
+
+
+def test_a_name_that_changes_while_it_is_iterated(fix) -> None:
+    program = "y = x * 2\nfor row in y:\n    y = y * 1\n    row.mul_(2)\ny.sum().backward()\n"
+    assert "for row in (whole[i] for whole in [y] for i in range(len(whole))):" in fix(program)
+
+
+def test_inside_of_a_string(fix) -> None:
+    """Python before 3.12 does not know where in a string of several lines an expression stands."""
+    program = 'y = x * 2\ntext = f"""\n  {(z := y * y)}\n"""\ny += 1\nz.sum().backward()\n'
+    assert fix(program) in (program, program.replace("y * y", "y.clone() * y.clone()"))
+
+
+def test_what_is_cloned_is_not_cloned_again() -> None:
+    source = Source("f(y.clone(), 1)")
+    assert clone(source, source.tree.body[0].value.args[0]) == [] == clone(source, source.tree.body[0].value.args[1])
+
+
+def test_libraries_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(START + "y = x.exp()\ny += 1\ny.sum().backward()\n")
+    found = diagnosed(path).findings
+    assert rewritten(found)
+    monkeypatch.setattr(fixes, "LIBRARIES", (str(tmp_path),))
+    assert not rewritten(found)
 
 
 # --------------------------------------------------------------------------------------------------- files as they come

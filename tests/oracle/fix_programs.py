@@ -1453,6 +1453,45 @@ y = Head.apply(x * 1)
 y.mul_(2)
 y.sum().backward()
 
+# ---- a layer named as a method is: raises
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.prelu = nn.PReLU()
+        self.criterion = nn.MSELoss(reduction="sum")
+
+    def forward(self, x, target):
+        h = x * 2
+        out = self.prelu(h)
+        h += 1
+        loss = self.criterion(out, target)
+        target.zero_()
+        return loss
+
+net = Net()
+x = torch.tensor([1., -2.], requires_grad=True)
+net(x, torch.ones(2)).backward()
+
+# ---- a layer in place as a statement: raises
+import torch
+from torch import nn
+relu = nn.ReLU(inplace=True)
+x = torch.tensor([1., -2.], requires_grad=True)
+h = x * 3
+relu(h)
+h += 1
+h.sum().backward()
+
+# ---- one row for duplicate indices: wrong
+import torch
+row = torch.tensor([1., 2.], requires_grad=True)
+y = torch.zeros(3, 2)
+y[torch.tensor([0, 0, 1])] = row * row
+y.sum().backward()
+
 # ---- already right: accepts
 import torch
 x = torch.tensor([1., 2.], requires_grad=True)

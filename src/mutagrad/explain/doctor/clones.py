@@ -23,7 +23,7 @@ def keep_saved(source: Source, finding: Finding) -> list[Edit]:
     if finding.where == finding.saved_where and isinstance(node, ast.Call) and not _is_direct(source, node):
         return _out_of_place_layers(source)
     function, slot = str(finding.facts.get("function", "")), finding.slot
-    if slot.startswith("out") or _keeps_what_it_writes(node, function, slot):
+    if slot.startswith("out"):
         return _keep_result(source, node, slot)
     return clone(source, operand(source, node, function, slot))
 
@@ -55,12 +55,6 @@ def _is_direct(source: Source, call: ast.Call) -> bool:
 
 # -------------------------------------------------------------------------------------------------------- kept results
 
-def _keeps_what_it_writes(node: ast.AST, function: str, slot: str) -> bool:
-    in_place = function.endswith("_") and not function.endswith("__")
-    inplace = isinstance(node, ast.Call) and _says_inplace(node)
-    return slot == "0" and (in_place or inplace)
-
-
 def _says_inplace(call: ast.Call) -> bool:
     return any(k.arg == "inplace" and ast.unparse(k.value) == "True" for k in call.keywords)
 
@@ -72,8 +66,17 @@ def _keep_result(source: Source, node: Any, slot: str) -> list[Edit]:
         return _updated_out_of_place(source, node)
     if isinstance(node, ast.Call) and (_says_inplace(node) or _is_direct(source, node) and _writes(node)):
         return _copied_back(source, node)
-    is_used = isinstance(node, ast.expr) and not isinstance(source.parents[node], ast.Expr)
-    return clone(source, node) if is_used else []
+    if isinstance(source.parents[node], ast.Expr):
+        return _copied_from_layer(source, node)
+    return clone(source, node) if isinstance(node, ast.expr) else []
+
+
+def _copied_from_layer(source: Source, node: ast.AST) -> list[Edit]:
+    """A layer that writes its input, `relu(h)`, becomes `h.copy_(relu(h.clone()))`."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or not repeatable(node.args[0]):
+        return []
+    start, end, given = source.start(node), source.end(node), node.args[0]
+    return [Edit(start, start, f"{source.segment(given)}.copy_("), *clone(source, given), Edit(end, end, ")")]
 
 
 def _writes(call: ast.Call) -> bool:

@@ -41,7 +41,7 @@ def write_to_copy(source: Source, finding: Finding) -> list[Edit]:
         return _copy_expression(source, written, node, finding.count)
     root = _root(source, written, 0)
     if isinstance(root, ast.Name):
-        return _copy_variable(source, root, node)
+        return _copy_variable(source, root)
     return [] if root is None else _copy_expression(source, root, node, finding.count)
 
 
@@ -157,8 +157,8 @@ class Meaning:
     What is asked after a write (`autograd.grad(loss, x)`, a hook) is asked of the values as they are then.
     """
 
-    def __init__(self, source: Source, write: ast.AST | None = None) -> None:
-        self.source, self.write = source, write
+    def __init__(self, source: Source) -> None:
+        self.source = source
         self._seen: set[ast.AST] = set()
 
     def of(self, node: ast.AST, inside: bool = False) -> set[str]:
@@ -182,14 +182,7 @@ class Meaning:
             return set()
         if inside and parent.attr in ("values", "items", "copy") and isinstance(above, ast.Call):
             return self.of(above, inside)
-        if parent.attr == "register_hook" and self._is_before_write(parent):
-            return {LEAF}
         return {LEAF} if parent.attr in LEAF_ATTRIBUTES else {VALUE}
-
-    def _is_before_write(self, node: ast.AST) -> bool:
-        names = self.source.names
-        return (self.write is not None and names.function_of(node) is names.function_of(self.write)
-                and self.source.start(node) < self.source.start(self.write))
 
     def _Subscript(self, node: ast.AST, parent: ast.Subscript, inside: bool) -> set[str]:
         return self.of(parent) if inside and node is parent.value else {VALUE}
@@ -273,30 +266,30 @@ class Meaning:
 
 # --------------------------------------------------------------------------------------------------------------- edits
 
-def _copy_variable(source: Source, root: ast.Name, write: ast.AST) -> list[Edit]:
+def _copy_variable(source: Source, root: ast.Name) -> list[Edit]:
     """Put `x_copy = x.clone()` behind what makes the leaf, and the copy for x wherever its values are meant."""
     variable = source.names.variable(root)
     if any(source.names.lookup(scope, name) == variable for scope, name in source.names.declared):
         return []  # a function's `global x`
     if isinstance(source.names.bindings(variable)[0], ast.arg):
-        return _copy_parameter(source, variable, write)
+        return _copy_parameter(source, variable)
     life = _life(source, variable, root)
     if life is None:
         return []
     made, end = life
     uses = [u for u in source.names.uses(variable) if source.names.function_of(u) is not variable.scope
             or source.end(made) < source.start(u) < end]
-    return _go_on_with_copy(source, variable.name, variable.name, uses, write, lambda line: source.after(made, line))
+    return _go_on_with_copy(source, variable.name, variable.name, uses, lambda line: source.after(made, line))
 
 
-def _copy_parameter(source: Source, variable: Variable, write: ast.AST) -> list[Edit]:
+def _copy_parameter(source: Source, variable: Variable) -> list[Edit]:
     """Copy a parameter where its function begins, if none of the callers reads the values afterwards."""
     calls, first = _calls_of(source, variable.scope), _first(variable.scope)
     given = [_argument_for(variable, call) for call in calls]
     if first is None or not calls or any(is_read_later(source, g, call) for g, call in zip(given, calls)):
         return []
     uses = source.names.uses(variable)
-    return _go_on_with_copy(source, variable.name, variable.name, uses, write, lambda line: source.before(first, line))
+    return _go_on_with_copy(source, variable.name, variable.name, uses, lambda line: source.before(first, line))
 
 
 def is_read_later(source: Source, given: ast.AST | None, call: ast.Call) -> bool:
@@ -311,9 +304,9 @@ def is_read_later(source: Source, given: ast.AST | None, call: ast.Call) -> bool
     return source.is_in_loop(call) or any(VALUE in Meaning(source).of(use) for use in later)
 
 
-def _go_on_with_copy(source: Source, name: str, leaf: str, uses: list[Any], write: ast.AST,
+def _go_on_with_copy(source: Source, name: str, leaf: str, uses: list[Any],
                      insert: Callable[[str], Edit]) -> list[Edit]:
-    renamed = _with_values(source, uses, write)
+    renamed = _with_values(source, uses)
     if not renamed or _is_updated(source, uses):
         return []
     copy = source.unused(f"{name}_copy")
@@ -356,9 +349,9 @@ def _asks_for_gradient(source: Source, use: ast.Name) -> bool:
     return parent.attr == "requires_grad_" and isinstance(source.parents[parent], ast.Call)
 
 
-def _with_values(source: Source, uses: list[Any], write: ast.AST) -> list[Any] | None:
+def _with_values(source: Source, uses: list[Any]) -> list[Any] | None:
     """Return the uses for values; None if one may mean both."""
-    meanings = [(use, Meaning(source, write).of(use)) for use in uses]
+    meanings = [(use, Meaning(source).of(use)) for use in uses]
     if any(len(meaning) > 1 for _, meaning in meanings):
         return None
     return [use for use, meaning in meanings if meaning != {LEAF} and not isinstance(use.ctx, ast.Del)]
@@ -401,7 +394,7 @@ def _copy_expression(source: Source, leaf: Any, write: ast.AST, count: int) -> l
     first = min((source.statement(n) for n in mine), key=source.start)
     while first not in function.body:  # type: ignore[attr-defined]
         first = source.statement(source.parents[first])
-    return _go_on_with_copy(source, name if name.isidentifier() else "leaf", source.flat(leaf), mine, write,
+    return _go_on_with_copy(source, name if name.isidentifier() else "leaf", source.flat(leaf), mine,
                             lambda line: source.before(first, line))
 
 
