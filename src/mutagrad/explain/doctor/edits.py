@@ -219,8 +219,7 @@ class Source:
         if kind is None:
             return None
         place = _positions(where)
-        found = self._on_line(where, kind) if place is None else self._at(place, MADE_FROM[kind])
-        return found if found is not None and self._is_told_right(found) else None
+        return self._on_line(where, kind) if place is None else self._at(place, MADE_FROM[kind])
 
     def _at(self, place: tuple[int, int, int, int], kinds: tuple[type[ast.AST], ...]) -> ast.AST | None:
         line, end_line, column, end_column = place
@@ -273,20 +272,6 @@ class Source:
     def _owner(self, node: ast.AST) -> ast.AST:
         scopes = (*FUNCTIONS, ast.ClassDef, ast.Module, *COMPREHENSIONS)
         return next(n for n in self.above(node) if isinstance(n, scopes))
-
-    def _is_told_right(self, node: ast.AST) -> bool:
-        """Return whether the text at a node's place is the node: inside an f-string it may not be."""
-        if not isinstance(node, ast.expr):
-            return True
-        try:
-            again = ast.parse(f"({self.segment(node)}\n)", mode="eval").body
-        except (SyntaxError, IndexError, ValueError):
-            return False
-        return _without_context(again) == _without_context(node)
-
-
-def _without_context(node: ast.AST) -> str:
-    return re.sub(r"ctx=\w+\(\)", "", ast.dump(node))
 
 
 def _instruction(where: Where) -> str:
