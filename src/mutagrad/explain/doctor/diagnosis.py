@@ -290,7 +290,7 @@ class Facts:
         self.saves: list[Save] = []
         self.dirty: dict[str, int] = {}
         self.swept: tuple[list[Any], list[Save]] = [], []
-        self.repeats = False
+        self.repeats: dict[str, Any] = {}  # of an index that names an element twice: what it is like
         self.protected = counters.protected
 
     def written(self) -> dict[str, int]:
@@ -301,8 +301,7 @@ class Facts:
             return {slot: by for slot, by in self.known.writes.items() if slot in self.shadows}
         writes = self.name.endswith("_") and not self.name.endswith("__") or self.name == "__setitem__"
         found = {"0": 1} if writes and "0" in self.shadows and self.name not in rules.NO_WRITE else {}
-        if "out" in self.shadows:
-            found["out"] = 1
+        found |= {slot: 1 for slot in self.shadows if slot.partition(".")[0] == "out"}
         return found
 
     def read_before(self) -> list[str]:

@@ -126,6 +126,7 @@ class Finding:
     facts: dict[str, Any] = field(default_factory=dict)  # what stands in the text
     count: int = 1
     diff: str = ""  # of the user's lines
+    also: list[Finding] = field(default_factory=list)  # of the same lines, but of other calls or operands in them
 
     @property
     def torch(self) -> str:
@@ -166,6 +167,8 @@ class Findings:
         found = self.by_place.setdefault((kind, made.place, made.saved_at), made)
         if found is not made:
             found.count += 1
+            if all((f.where, f.saved_where, f.slot) != (where, saved_where, slot) for f in (found, *found.also)):
+                found.also.append(made)
             if "bytes" in facts:
                 found.facts["bytes"] += facts["bytes"]
 

@@ -14,6 +14,9 @@ from .shadow import Node, Save, Shadow, Write, addresses, overlap, reached
 
 SEVERAL = {"unbind", "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes"}
 NO_WRITE = {"requires_grad_", "retain_grad", "detach_", "share_memory_"}
+QUIET = {"requires_grad.__get__", "grad.__get__", "data.__get__", "shape.__get__", "dtype.__get__", "device.__get__",
+         "ndim.__get__", "layout.__get__", "detach", "tolist", "item", "__repr__", "__str__", "__format__", "__len__",
+         "size", "dim", "numel", "stride", "is_contiguous", "element_size", "data_ptr"}
 NOT_RECORDED = {"detach", "numpy", "item", "tolist", "requires_grad_", "register_hook", "retain_grad", "detach_"}
 PLACED = {"__setitem__", "index_put_", "index_put", "index_copy_", "index_copy", "scatter_", "scatter", "put_", "put"}
 # Those that take no operand that shares memory with what they write, not even the very same.
@@ -31,11 +34,12 @@ MANY = 64  # writes of one line to one tensor, from which on what PyTorch does f
 def before_call(doctor: Books, call: Call) -> None:
     """Note what PyTorch would refuse about a call, or get wrong because of it."""
     facts = call.notes
-    for shadow in facts.shadows.values():
-        _stale_view(doctor, call, shadow)
+    if not _is_quiet(facts):
+        for shadow in facts.shadows.values():
+            _stale_view(doctor, call, shadow)
     needing = facts.recorded and any(s.requires_grad for s in facts.shadows.values())
     for slot in facts.written():
-        if needing and slot == "out":
+        if needing and slot.partition(".")[0] == "out":
             doctor.findings.add("out_argument", call.where, name=facts.name)
         elif needing:
             refused_write(doctor, call, slot)
@@ -65,11 +69,26 @@ def _inference(doctor: Books, call: Call, needing: bool) -> None:
 
 def _assigned(doctor: Books, call: Call, value: Any) -> None:
     if isinstance(value, (list, tuple)) or isinstance(value, np.ndarray) and value.ndim:
-        doctor.findings.add("assigned_list", call.where, slot=str(len(call.args) - 1), what=type(value).__name__)
+        doctor.findings.add("assigned_list", call.where, slot=str(len(call.args) - 1), what=type(value).__name__,
+                            holds=_holds(value))
+
+
+def _holds(value: Any) -> str:
+    """Return what is in a list, which decides how it becomes a tensor."""
+    if isinstance(value, np.ndarray):
+        return "array"
+    tensors = len(tensors_of({"": value}))
+    return "tensors" if tensors == len(value) else "both" if tensors else "numbers"
 
 
 HOW_MADE = {"several": "one of several that one call made", "no_grad": "made in no_grad",
             "function": "made by a Function"}
+
+
+def _is_quiet(facts: Any) -> bool:
+    """Whether a call does not ask how a tensor was made, because it has no derivative."""
+    known = facts.known
+    return facts.name in QUIET or known is not None and not known.differentiable.get("out", True)
 
 
 def _stale_view(doctor: Books, call: Call, shadow: Shadow) -> None:
@@ -77,6 +96,7 @@ def _stale_view(doctor: Books, call: Call, shadow: Shadow) -> None:
         how = HOW_MADE[shadow.made]
         write = shadow.counter.first_after(shadow.at_version)
         doctor.findings.add("stale_view", call.where, None if write is None else write.where, how=how,
+                            made=shadow.where, made_in=shadow.made,
                             write="" if write is None else f" ({describe(write.where)})")
         shadow.made = ""
 
@@ -108,7 +128,7 @@ def _shared_elements(doctor: Books, call: Call, slot: str) -> None:
     if facts.name in ("fill_", "masked_fill_", "index_fill_"):  # which read the one number first
         return
     if facts.name == "__setitem__":
-        if isinstance(call.args[2], TensorBase) and not call.args[2]._array.ndim:
+        if isinstance(call.args[2], TensorBase) and not call.args[2]._array.ndim and _is_mask(call.args[1]):
             return
         target = _sliced(target, call.args[1])
     refused = ("partial", "full") if facts.name in APART or facts.name == "__setitem__" else ("partial",)
@@ -142,6 +162,11 @@ def _reads_what_it_wrote(target: Any, source: Any) -> bool:
     return bool((hit & (order[found] < np.arange(read.size))).any())
 
 
+def _is_mask(index: Any) -> bool:
+    """Whether an index is one tensor of booleans, for which PyTorch fills in a single number."""
+    return isinstance(index, TensorBase) and index._array.dtype.kind == "b"
+
+
 def _sliced(array: Any, index: Any) -> Any:
     """Return the part of an array that PyTorch gives to index_put_: what slices and numbers in an index leave of it."""
     parts: list[Any] = []
@@ -161,6 +186,8 @@ def _status(target: Any, other: Any) -> str:
     """PyTorch's answer to whether two arrays overlap: "none", "full", "partial", or "hard" where it does not look."""
     if not target.size or not other.size or not np.may_share_memory(target, other):
         return "none"
+    if target is other:
+        return "full"
     if not _is_dense(target) or not _is_dense(other):
         return "hard"
     mine, theirs = _range(target), _range(other)
@@ -198,7 +225,20 @@ def _duplicates(doctor: Books, call: Call) -> None:
     places += [np.asarray(part) for part in index if isinstance(part, (list, np.ndarray)) and not _holds_tensors(part)]
     if not values or not places or not facts.recorded:
         return
-    facts.repeats = doctor.shadow(values[-1]).requires_grad and _repeated(call, places)
+    if doctor.shadow(values[-1]).requires_grad and _repeated(call, places):
+        facts.repeats = _form(call, places, values[-1]._array, index)
+
+
+def _form(call: Call, places: list[Any], value: Any, index: tuple[Any, ...]) -> dict[str, Any]:
+    """Return what a rewrite of such a write has to know of it."""
+    target, item = call.args[0]._array, call.notes.name == "__setitem__"
+    dims = target.ndim - len(places) + 1
+    rows = value.ndim == dims and len(value) == places[0].size
+    if item:
+        part = target[tuple(p._array if isinstance(p, TensorBase) else p for p in index)]
+        dims, rows = part.ndim, value.shape == part.shape
+    return {"flat": all(place.ndim == 1 for place in places) and value.ndim <= dims, "places": len(places),
+            "rows": rows, "lists": [n for n, part in enumerate(index) if item and not isinstance(part, TensorBase)]}
 
 
 def _holds_tensors(part: Any) -> bool:
@@ -228,7 +268,9 @@ def after_write(doctor: Books, call: Call, slot: str, write: Write) -> None:
         count = doctor.writes[base, call.where] = doctor.writes.get((base, call.where), 0) + 1
         if count == MANY:
             size = call.notes.tensors[slot]._storage.buffer.size
-            doctor.findings.add("quadratic_loop", call.where, slot=slot, size=size)
+            value = call.args[-1]
+            fits = isinstance(value, TensorBase) and value._array.shape == write.array.shape
+            doctor.findings.add("quadratic_loop", call.where, slot=slot, size=size, fits=fits)
 
 
 # ---------------------------------------------------------------------------------------------------------- in backward
@@ -280,7 +322,7 @@ def _visit(doctor: Books, call: Call, node: Node) -> None:
     if node.always_raises:
         doctor.findings.add("always_raises", node.where, saver=saver)
     if node.repeats:  # PyTorch gives a gradient to values that are not there any more
-        doctor.findings.add("duplicate_indices", node.where, slot="1", name=node.name)
+        doctor.findings.add("duplicate_indices", node.where, slot="1", name=node.name, **node.repeats)
     if node.missing:
         doctor.findings.add("no_derivative", node.where, saver=saver)
     for save in node.saves:
@@ -293,7 +335,8 @@ def _look_at(doctor: Books, save: Save, saver: str) -> None:
     if save.shadow.counter.version != save.version:
         write = save.shadow.counter.first_after(save.version)
         kind = "overwritten_saved_value" if save.checked else "attribute_of_function"
-    facts = {"saver": saver, "kept": "the result" if save.slot.startswith("out") else "the operand"}
+    facts = {"saver": saver, "kept": "the result" if save.slot.startswith("out") else "the operand",
+             "function": save.function}
     if write is not None:
         doctor.findings.add(kind or write.kind, write.where, save.where, save.slot, name=write.name,
                             elements=_told(overlap(save.array, write.array)), **facts)

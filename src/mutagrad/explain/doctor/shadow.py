@@ -97,7 +97,7 @@ class Node:
     inputs: Sequence[Node | Shadow]
     saves: list[Save] = field(default_factory=list)
     always_raises: bool = False
-    repeats: bool = False  # it writes an element more than once
+    repeats: dict[str, Any] = field(default_factory=dict)  # if it writes an element more than once: how
     missing: bool = False  # PyTorch has no derivative of it
     keeps: bool = False  # something, if only of its own: it cannot be gone through twice
     freed_at: Where | None = None
@@ -132,8 +132,8 @@ class Shadow:
 
     def view(self, made: str, where: Where) -> Shadow:
         """Return the shadow of a new view of this tensor."""
-        found = Shadow(self.memory, self.counter, False, where)
-        found.base = self if self.base is None else self.base
+        found = Shadow(self.memory, self.counter, False, self.where if self.made and not made else where)
+        found.base = self if self.base is None or self.own_grad else self.base
         found.made = made or self.made
         found.at_version = self.counter.version
         return found
@@ -142,7 +142,7 @@ class Shadow:
         """Return where backward goes on from this tensor: the node that made it, or itself if it is a leaf."""
         if not self.requires_grad:
             return None
-        if self.base is not None and (self.node is None or self.is_stale):
+        if self.base is not None and (self.node is None and not self.own_grad or self.is_stale):
             before = self.base.edge()
             self.node = Node("view", self.where, [before] if before is not None else [])
             self.at_version = self.counter.version
