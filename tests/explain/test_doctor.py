@@ -160,6 +160,16 @@ def test_findings_go_to_a_file(tmp_path: Path) -> None:
     assert found.stdout.startswith("loss") and json.loads((tmp_path / "found.json").read_text())["verdict"] == "raises"
 
 
+def test_fix_writes_the_file(tmp_path: Path) -> None:
+    """Also what only the second look finds."""
+    source = "import torch\nx = torch.ones(2, requires_grad=True)\nx[0] = 3.  # a leaf\ny = x.exp()\ny += 1\ny.sum().backward()\n"
+    found = doctor(tmp_path, source, "SCRIPT", "--fix")
+    assert found.returncode == 1 and "script.py is rewritten" in found.stderr
+    text = (tmp_path / "script.py").read_text()
+    assert "# a leaf" in text and "y = x.exp().clone()" in text and "x.clone()" in text
+    assert doctor(tmp_path, text, "SCRIPT").returncode == 0
+
+
 def test_a_good_program(tmp_path: Path) -> None:
     found = doctor(tmp_path, "import torch\nx = torch.ones(2, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad)", "SCRIPT")
     assert found.returncode == 0 and "PyTorch accepts this program" in found.stdout and "tensor([2., 2.])" in found.stdout

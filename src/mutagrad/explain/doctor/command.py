@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -12,8 +15,11 @@ from typing import Any
 from ...torch_api import run as running
 from . import report
 from .diagnosis import Diagnosis
+from .edits import write
+from .fixes import propose, rewritten
 
 SUMMARY = "run a PyTorch program, and say what PyTorch would reject or get wrong, and how to write it"
+_ROUNDS = 5
 _FLAGS = ("--json", "--sarif", "--fix")
 
 
@@ -23,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="findings for tools; the program prints to stderr")
     parser.add_argument("--sarif", action="store_true", help="findings for editors and code hosts, likewise")
     parser.add_argument("--fix", action="store_true", help="write the files as they can be run by PyTorch")
+    parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)  # --fix without looking at what is left
     parser.add_argument("-o", "--output", metavar="FILE", help="where the findings go; stdout if not given")
     running.add_arguments(parser)
     parser.epilog = ("The exit status is the program's own, and 1 where PyTorch would raise or be wrong. --json, "
@@ -36,9 +43,42 @@ def run(options: argparse.Namespace) -> int:
     apart = options.output is None and (options.json or options.sarif)
     with _stdout_apart(apart) as stdout:
         status = _watched(options, diagnosis)
+        propose(diagnosis.findings)
         _write(options, diagnosis, stdout)
+        if options.fix:
+            _fix(options, diagnosis)
     bad = diagnosis.findings.verdict != "accepts"
     return status or int(bad)
+
+
+def _fix(options: argparse.Namespace, diagnosis: Diagnosis) -> None:
+    """Write the files as PyTorch can run them.
+
+    A rewrite may uncover the next finding, so the program is run again, without its output, until nothing is left.
+    """
+    changed = rewritten(diagnosis.findings)
+    for path, text in changed.items():
+        write(path, text)
+        print(f"mutagrad doctor: {path} is rewritten", file=sys.stderr)
+    left = diagnosis.findings.verdict if not changed else ""
+    for _ in range(_ROUNDS if changed and not options.once else 0):
+        again = _once_more(options)
+        left = again["verdict"]
+        if left == "accepts" or not again["rewritten"]:
+            break
+    if left not in ("", "accepts"):
+        print("mutagrad doctor: what is left has no mechanical rewrite; run it again to see it", file=sys.stderr)
+
+
+def _once_more(options: argparse.Namespace) -> dict[str, Any]:
+    """Run the rewritten program in another process, rewrite what is found, and return the findings."""
+    given = ["-m", *options.module] if options.module is not None else options.script
+    with tempfile.TemporaryDirectory() as folder:
+        found = os.path.join(folder, "found.json")
+        command = [sys.executable, "-m", "mutagrad", "doctor", "--json", "--fix", "--once", "-o", found, given[0]]
+        said = subprocess.run([*command, "--", *given[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        with open(found, encoding="utf-8") as file:
+            return {**json.load(file), "rewritten": "is rewritten" in said.stderr}
 
 
 def _take_flags(options: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from .diagnosis import Diagnosis
 from .findings import FINE, KINDS, RAISES, SLOW, WRONG, Finding
+from .fixes import propose
 
 COLOURS = {RAISES: "31", WRONG: "35", SLOW: "33", FINE: "36"}
 VERDICTS = {RAISES: "PyTorch raises an error for this program",
@@ -22,6 +23,7 @@ class doctor(Diagnosis):
     """What PyTorch would reject or get wrong in a block: `with mutagrad.doctor() as found: ...; print(found)`."""
 
     def __str__(self) -> str:
+        propose(self.findings)
         text = StringIO()
         Text(text).report(self)
         return text.getvalue().strip()
