@@ -166,7 +166,7 @@ def test_fix_writes_the_file(tmp_path: Path) -> None:
     found = doctor(tmp_path, source, "SCRIPT", "--fix")
     assert found.returncode == 1 and "script.py is rewritten" in found.stderr
     text = (tmp_path / "script.py").read_text()
-    assert "# a leaf" in text and "y = x.exp().clone()" in text and "x.clone()" in text
+    assert "# a leaf" in text and "y = x_copy.exp().clone()" in text and "x_copy = x.clone()" in text
     assert doctor(tmp_path, text, "SCRIPT").returncode == 0
 
 
