@@ -143,6 +143,21 @@ LEFT_ALONE = {
         y[torch.tensor([[0, 0], [1, 2]])] = x[:2] * torch.ones(2, 1)
         y.sum().backward()
         """,
+    "an optimizer has the attribute": """
+        class Fit:
+            def __init__(self):
+                self.w = torch.ones(3, requires_grad=True)
+                self.optimizer = torch.optim.SGD([self.w], 0.1)
+            def clip(self):
+                self.w.clamp_(max=0.5)
+            def loss(self):
+                return (self.w * x).sum()
+        fit = Fit()
+        fit.clip()
+        fit.loss().backward()
+        fit.optimizer.step()
+        fit.loss().backward()
+        """,
     "a parameter's layer hides it": """
         lin = torch.nn.Linear(3, 1)
         out = lin(x)

@@ -1492,6 +1492,25 @@ y = torch.zeros(3, 2)
 y[torch.tensor([0, 0, 1])] = row * row
 y.sum().backward()
 
+# ---- leaf of a class, written here and read there: raises
+import torch
+
+class Fit:
+    def __init__(self, n):
+        self.theta = torch.full((n,), 2., requires_grad=True)  # the leaf
+        self.theta[0] = 0.25
+
+    def scale(self):
+        self.theta *= 0.5
+        return self
+
+    def loss(self):
+        return (self.theta ** 2).sum()
+
+fit = Fit(3)
+fit.scale().loss().backward()
+g = fit.theta.grad
+
 # ---- already right: accepts
 import torch
 x = torch.tensor([1., 2.], requires_grad=True)

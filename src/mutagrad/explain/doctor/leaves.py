@@ -389,13 +389,30 @@ def _copy_expression(source: Source, leaf: Any, write: ast.AST, count: int) -> l
     mine = [n for n in ast.walk(function) if _same(n, leaf) and source.names.function_of(n) is function]
     others = [(n, inside) for n, inside in _others(source, leaf) if n not in mine]
     if any(VALUE in Meaning(source).of(n, inside) for n, inside in others) or any(_is_bound(source, n) for n in mine):
-        return []
+        return _copy_attribute(source, leaf) if isinstance(leaf, ast.Attribute) else []
     name = leaf.attr if isinstance(leaf, ast.Attribute) else str(getattr(leaf.slice, "value", "leaf"))
     first = min((source.statement(n) for n in mine), key=source.start)
     while first not in function.body:  # type: ignore[attr-defined]
         first = source.statement(source.parents[first])
     return _go_on_with_copy(source, name if name.isidentifier() else "leaf", source.flat(leaf), mine,
                             lambda line: source.before(first, line))
+
+
+def _copy_attribute(source: Source, leaf: ast.Attribute) -> list[Edit]:
+    """Put `self.w_copy = self.w.clone()` behind what makes the leaf, for all of the file to go on with."""
+    every = [n for n in ast.walk(source.tree) if isinstance(n, ast.Attribute) and n.attr == leaf.attr]
+    stores = [n for n in every if _is_bound(source, n)]
+    made = source.parents[stores[0]]
+    if len(stores) != 1 or not isinstance(made, ast.Assign) or not is_fresh(source, made.value):
+        return []
+    uses = [n for n in every if n is not stores[0]]
+    renamed = _with_values(source, uses)
+    optimized = any(isinstance(n, ast.Call) and last_name(n) in OPTIMIZERS for n in ast.walk(source.tree))
+    if not renamed or optimized or _is_updated(source, uses):
+        return []
+    copy, text = source.unused(f"{leaf.attr}_copy"), source.segment(stores[0])
+    inserted = source.after(made, f"{text.removesuffix(leaf.attr)}{copy} = {text}.clone()")
+    return [inserted, *(Edit(source.end(n) - len(leaf.attr), source.end(n), copy) for n in renamed)]
 
 
 def _is_made_here(source: Source, leaf: Any) -> bool:
