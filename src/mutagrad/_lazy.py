@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .tensors.tensor import Tensor
 
 HOME = os.path.dirname(__file__)
-ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
+ROOMS = ("explain", "ops", "sparse", "tensors")  # where operations are declared
 
 # Public paths of modules that are in another room.
 ALIASES = {
@@ -80,6 +80,7 @@ WRITES = frozenset(_WRITES.split())
 OTHERS = {name: module for module, names in {
     "autograd.modes": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "base.layout": "sparse_bsc sparse_bsr sparse_csc sparse_csr",
+    "explain.why": "why",
     "core.dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
     "files": "load save",
     "func": "vmap",

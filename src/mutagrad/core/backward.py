@@ -15,6 +15,7 @@ from ..base.modes import OTHER_KIND, Modes, mode, tidy
 from ..base.operands import Array
 from ..base.provenance import here
 from .arithmetic import ON_ARRAYS, ON_TENSORS
+from .evidence import Evidence
 from .factory import detached, make, window_or_none
 from .fast_sweep import FastSweep
 from .graph import UNKNOWN_SHAPE, Adjoint, Freed, Hooks, Leaf, Node, Writer, positions, positions_in
@@ -135,20 +136,15 @@ def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list
             for t, g in zip(tensors, seeds)]
 
 
-class Run:
-    """One sweep while it runs: where it began, what it visits, and what is to be called when it is over."""
+class Run(Evidence):
+    """One sweep while it runs: what it visits, and what is to be called when it is over."""
 
-    __slots__ = ("roots", "useful", "callbacks", "notes")
-
-    def __init__(self, roots: list[Writer], useful: set[Writer] | None) -> None:
-        self.roots, self.useful = roots, useful
-        self.callbacks: list[Callable[[], None]] | None = None
-        self.notes: dict[Hashable, dict[str, Any]] | None = None  # what a hook on several tensors has seen so far
+    __slots__ = ()
 
     def reached(self) -> set[Writer]:
         """Return all that it visits."""
         seen: set[Writer] = set()
-        stack: list[Writer | None] = list(self.roots)
+        stack: list[Writer | None] = [start[0] for start in self.starts]
         while stack:
             node = stack.pop()
             if node is not None and node not in seen and (self.useful is None or node in self.useful):
@@ -181,15 +177,19 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
               only: bool, edge: Mapping[Writer, Callable[[Any], None]] | None = None) -> None:
     """Run one sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes that reach `wanted`."""
     arithmetic = ON_TENSORS if create_graph else ON_ARRAYS
-    roots = [node for node, _, _ in seeds]
-    useful = reaching(roots, wanted) if only else None
-    run = Run(roots, useful)
-    before, errors = mode.now, fp_state()
+    before, errors, across, freed = mode.now, fp_state(), others(), Freed(here())
+    # What part of another sweep finds, or one that is traced, is no evidence of its own.
+    run = Run(seeds, freed, retain, not across and edge is None and before.sweep is None)
+    if only:
+        run.useful = useful = reaching([node for node, _, _ in seeds], wanted)
+        run.wanted = tuple(map(ref, wanted))
+    else:
+        useful = None
     try:
         mode.now = Modes(before, recorded=create_graph, sweep=run)
         set_fp_state(SILENT)
-        sweep = SweepAcross if others() else SWEEP
-        sweep(arithmetic, Freed(here()), retain, deposit, wanted, useful, edge or {}).run(seeds)
+        sweep = SweepAcross if across else SWEEP
+        sweep(arithmetic, freed, retain, deposit, wanted, useful, edge or {}).run(seeds)
         for callback in run.callbacks or ():  # which may add another
             callback()
     except MemoryError as error:
@@ -198,6 +198,7 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
         mode.now = before
         set_fp_state(errors)
         tidy()
+    run.finish()
 
 
 # ---------------------------------------------------------------------------------------------------------- the answers

@@ -1,0 +1,255 @@
+"""What is remembered of a program for whoever asks afterwards where a gradient went: `mutagrad.why`.
+
+Two short memories, both bounded. `SWEEPS` holds the latest sweeps: where each began and, of small graphs, the values
+that it freed, in the order of its visits. `CUTS` holds the places at which history was left behind: `detach()`,
+`item()`, comparisons, memory that was overwritten before anything read it.
+
+What a sweep frees goes through `Run.kept.append`. That deque drops everything where large values were saved lately, so
+the sweep asks nothing, and no large value lives longer than it did. Objects of the user's (hooks, the `ctx` of a
+Function, packed values) are not kept alive either: of a graph that has any, a copy without them is kept.
+"""
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+from weakref import WeakSet, ref
+
+from ..arrays import np
+from ..arrays.kinds import IN_USE
+from ..base.counters import counters
+from ..base.modes import NOT_RECORDING, mode
+from ..base.provenance import OURS, Where
+from .graph import Freed, Leaf, Node, Writer, next_order
+from .storage import TensorBase
+from .window import Window
+
+FEW_NODES, FEW_BYTES, FEW_ELEMENTS = 1024, 1 << 20, 4096
+FORGET = 3  # binary digits: after large values, so many of the bytes count at the next sweep
+WALKED = 12  # nodes that a cut looks at to find the leaves behind it
+
+
+# --------------------------------------------------------------------------------------------------------------- sweeps
+
+class Step(Node):
+    """A node, or a leaf, as it was when a sweep visited it: what can be looked at, and visited again, by itself.
+
+    It is the list of the steps that it reads. `of` refers to the node itself; `window`, of a leaf, is as there.
+    """
+
+    __slots__ = ("of", "window")
+    of: ref[Any]
+    window: Window | None
+
+    def __init__(self, node: Any) -> None:
+        super().__init__()
+        self.of, self.order, self.whole, self.hooks = ref(node), node.order, node.whole, None
+        leaf = node.op is None
+        self.op, self.windows, self.written, self.saved = None, None, None, ()
+        self.window = node.window if leaf else None
+        if not leaf:
+            self.op, self.windows, self.written, self.saved = node.op, node.windows, node.written, node.saved
+            self.code, self.at = node.code, node.at
+
+
+class Opaque:
+    """The operation of a step that runs code of the user's, which is not run again: it knows what that answered."""
+
+    adds = frees = pure = False
+    promotes = ""
+    saves: tuple[Any, ...] = ()
+    rules: dict[str, Any] = {}
+    inputs: tuple[str, ...] = ()
+
+    def __init__(self, name: str, answers: list[Any] | None) -> None:
+        self.name, self.answers = name, answers
+
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+        return [None] * len(links) if self.answers is None else self.answers
+
+
+class Evidence:
+    """Of one sweep: where it began, what it freed, what user code answered, and whether it came to its end."""
+
+    __slots__ = ("answers", "callbacks", "finished", "freed", "kept", "nodes", "notes", "order", "retained", "starts", "steps",
+                 "useful", "wanted")
+    answers: dict[tuple[str, int], Any] | None  # what hooks and Functions said, by kind and order
+    callbacks: list[Callable[[], None]] | None  # for when it is over
+    kept: deque[Any]  # the values that it freed, in the order of its visits
+    notes: dict[Hashable, dict[str, Any]] | None  # what a hook on several tensors has seen so far
+    order: int  # when it was: what is newer was made afterwards
+    starts: list[Any]  # (writer, or a weak reference to it, or its step; window on what it wrote; adjoint if small)
+    steps: list[Step] | None  # newest first, where a copy was made at once
+    useful: Any  # the only nodes worth visiting, if not all are
+    wanted: tuple[ref[Any], ...] | None  # the writers whose gradients are returned; None: leaves have theirs added up
+
+    def __init__(self, seeds: list[Any], freed: Freed, retained: bool, noted: bool) -> None:
+        self.answers = self.callbacks = self.notes = self.steps = self.useful = self.wanted = None
+        self.freed, self.retained, self.finished, self.nodes = freed, retained, False, counters.nodes
+        if not noted:
+            self.kept, self.starts = deque(maxlen=0), seeds.copy()
+            return
+        self.kept = deque(maxlen=0 if retained or counters.referenced > FEW_BYTES else FEW_NODES)
+        if len(seeds) == 1 and seeds[0][2].__class__ is np.ndarray and not seeds[0][2].ndim:
+            writer, window, g = seeds[0]
+            self.starts = [(writer, window, g[()])]
+        else:
+            self.starts = [(writer, window, kept_value(g)) for writer, window, g in seeds]
+        self.order = next_order()
+        counters.referenced >>= FORGET
+        SWEEPS.append(self)
+
+    def answered(self, kind: str, order: int, answers: list[Any]) -> None:
+        """Note what user code made of an adjoint, or answered with."""
+        if self.answers is None:
+            self.answers = {}
+        self.answers[kind, order] = [None if g is None else kept_value(g) for g in answers]
+
+    def finish(self) -> None:
+        """Keep no more than may be kept: of large or retained graphs nothing but weak references."""
+        self.callbacks = self.notes = None
+        self.finished, self.nodes = True, counters.nodes - self.nodes
+        if self.nodes > FEW_NODES or self.retained or counters.referenced and _bytes(self.kept) > FEW_BYTES:
+            self._weaken()
+        elif self.answers is not None:
+            self.steps, self.starts = self.graph()
+            self.kept.clear()
+            self.useful = None
+
+    def _weaken(self) -> None:
+        self.kept.clear()
+        self.starts = [(ref(writer), window, g) for writer, window, g in self.starts]
+        self.useful = None if self.useful is None else WeakSet(self.useful)
+
+    def graph(self) -> tuple[list[Step], list[Any]]:
+        """Return its steps, newest first, with the values that it freed; and where it began, of what is still there."""
+        if self.steps is not None:
+            return self.steps, self.starts
+        starts = [(writer() if isinstance(writer, ref) else writer, *start) for writer, *start in self.starts]
+        starts = [start for start in starts if start[0] is not None]
+        nodes = reachable([writer for writer, *_ in starts], self.useful)
+        steps = steps_of(nodes, self.freed, list(self.kept), self.answers or {})
+        return list(steps.values()), [(steps[writer], *start) for writer, *start in starts]
+
+
+SWEEPS: deque[Evidence] = deque(maxlen=4)
+
+
+def was_swept(tensor: TensorBase) -> bool:
+    """Return whether the latest sweep began at a tensor: what is asked of it afterwards is for the record."""
+    return bool(SWEEPS) and any(writer is tensor._storage.writer for writer, *_ in SWEEPS[-1].starts)
+
+
+def kept_value(g: Any) -> Any:
+    """Return a copy of what is small; None of anything else."""
+    array = getattr(g, "_array", g)
+    if IN_USE and array.__class__ is not np.ndarray:
+        return None
+    return array[()] if not array.ndim else array.copy() if array.size <= FEW_ELEMENTS else None
+
+
+def _bytes(kept: Iterable[Any]) -> int:
+    return sum(getattr(value, "nbytes", 0) for saved in kept if saved.__class__ is tuple for value in saved)
+
+
+def reachable(roots: Iterable[Any], useful: set[Any] | None = None, most: int = 1 << 20) -> list[Any]:
+    """Return the nodes and leaves that a sweep from `roots` can visit, newest first."""
+    seen: set[Any] = set()
+    stack = list(roots)
+    while stack and len(seen) < most:
+        node = stack.pop()
+        if node is not None and node not in seen and (useful is None or node in useful):
+            seen.add(node)
+            stack.extend(node.inputs)
+    return sorted(seen, key=lambda node: node.order)
+
+
+def steps_of(nodes: list[Any], freed: Freed | None, kept: list[Any], answers: dict[tuple[str, int], Any]
+             ) -> dict[Any, Step]:
+    """Return the steps of nodes, by node. `kept` are the values of those that a sweep has freed, in their order."""
+    steps = {node: Step(node) for node in nodes}
+    released = [step for step in steps.values() if freed is not None and step.saved is freed]
+    values = dict(zip(released, kept)) if len(kept) == len(released) else {}
+    for node, step in steps.items():
+        step.extend(steps.get(before) for before in node.inputs)
+        if step.saved.__class__ is Freed:
+            step.saved = values.get(step)
+        if step.op is not None and not _is_ours(step.op, step.saved):
+            step.op, step.saved = Opaque(step.op.name, answers.get(("function", step.order))), ()
+    return steps
+
+
+def _is_ours(op: Any, saved: Any) -> bool:
+    """Whether an operation runs no code of the user's, and holds none of their objects."""
+    return getattr(op, "pure", False) is True and (saved is None or saved.__class__ is tuple) or op.name == "output"
+
+
+# ----------------------------------------------------------------------------------------------------------------- cuts
+
+class Cut(NamedTuple):
+    """A place at which history was left behind."""
+
+    kind: str
+    writers: tuple[ref[Any], ...]  # of what was cut, and then of what a short walk finds behind it
+    where: Where
+    order: int
+
+
+# A tuple each, as `Cut` names its parts. (Making a Cut would take half as long again.)
+CUTS: deque[tuple[str, tuple[ref[Any], ...], Where, int]] = deque(maxlen=2048)
+
+
+def cut(kind: str, tensor: TensorBase, direct: bool = False) -> None:
+    """Note that something was made of a tensor with a history, and has none; if `direct`, where the user asked."""
+    writer = tensor._storage.writer
+    if writer is None or NOT_RECORDING and not mode.now.recorded:
+        return
+    frame = sys._getframe(2)
+    code = frame.f_code
+    if direct and code.co_filename in OURS:
+        return
+    while code.co_filename in OURS and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    CUTS.append((kind, behind(writer), (code, frame.f_lasti), next_order()))
+
+
+def compared(kind: str, writer: Any) -> None:
+    """Note the same for an operation without derivative, in passing: loops decide by these."""
+    if NOT_RECORDING and not mode.now.recorded:
+        return
+    frame = sys._getframe(2)
+    code = frame.f_code
+    while code.co_filename in OURS and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    read = None if writer.__class__ is Leaf else writer[0]
+    CUTS.append((kind, (ref(writer),) if read is None else (ref(writer), ref(read)), (code, frame.f_lasti),
+                 writer.order))
+
+
+def behind(writer: Any) -> tuple[ref[Any], ...]:
+    """Return references to a writer and to the leaves that a short walk from it finds.
+
+    What is in between may be gone when somebody asks.
+    """
+    found = [ref(writer)]
+    if writer.__class__ is Leaf:
+        return tuple(found)
+    waiting = [writer]
+    for _ in range(WALKED):
+        for before in waiting.pop():
+            if before.__class__ is Leaf:
+                found.append(ref(before))
+            elif before is not None:
+                waiting.append(before)
+        if not waiting:
+            break
+    return tuple(found)
+
+
+def overwritten(node: Node, writer: Writer | None) -> None:
+    """Note that a write has covered all that a writer wrote, without reading it."""
+    if writer is not None and writer not in node:
+        CUTS.append(("overwritten", behind(writer), node.where, next_order()))
