@@ -41,7 +41,8 @@ class Counters:
 
 
 counters = Counters()
-counters.nodes = counters.protected = counters.allocated = counters.touched = counters.examined = counters.referenced = 0
+counters.nodes = counters.protected = counters.allocated = counters.touched = counters.examined = 0
+counters.referenced = 0
 
 
 def stats() -> Stats:

@@ -72,7 +72,7 @@ def describe_line(filename: str, line: int) -> str:
 
 
 def pointed(where: Where) -> str:
-    """Return what `describe` does, and under it a caret at the part of the line that is meant, where Python knows it."""
+    """Return what `describe` does, and under it carets at the part of the line that is meant, where Python knows it."""
     said, code = describe(where), where[0]
     positions = list(getattr(code, "co_positions", tuple)())
     first, last, start, end = positions[where[1] // 2] if where[1] // 2 < len(positions) else (None,) * 4

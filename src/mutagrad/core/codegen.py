@@ -174,8 +174,8 @@ def _record_code(op: Op, arrays: list[str]) -> str:
 
 def _unrecorded_code(op: Op) -> list[str]:
     """Return lines that note where history ends in an operation without derivative, such as a comparison."""
-    names = ARGUMENTS[:len(op.inputs)]
-    return [line for x in names for line in (f"    if {x}._storage.writer is not None:", f"        compared(OP.name, {x}._storage.writer)")]
+    return [f"    if {x}._storage.writer is not None: compared(OP.name, {x}._storage.writer)"
+            for x in ARGUMENTS[:len(op.inputs)]]
 
 
 # What gives truth values.

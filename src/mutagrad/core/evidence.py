@@ -17,15 +17,16 @@ from typing import Any, NamedTuple
 from weakref import WeakSet, ref
 
 from ..arrays import np
-from ..arrays.kinds import IN_USE
 from ..base.counters import counters
 from ..base.modes import NOT_RECORDING, mode
 from ..base.provenance import OURS, Where
 from .graph import Freed, Leaf, Node, Writer, next_order
-from .storage import TensorBase
+from .number import BETWEEN
+from .storage import SMALL, TensorBase
 from .window import Window
 
-FEW_NODES, FEW_BYTES, FEW_ELEMENTS = 1024, 1 << 20, 4096
+FEW_NODES, FEW_BYTES, FEW_ELEMENTS = 2048, 1 << 20, 4096
+COPIED_BYTES = 1 << 16
 FORGET = 3  # binary digits: after large values, so many of the bytes count at the next sweep
 WALKED = 12  # nodes that a cut looks at to find the leaves behind it
 
@@ -72,8 +73,8 @@ class Opaque:
 class Evidence:
     """Of one sweep: where it began, what it freed, what user code answered, and whether it came to its end."""
 
-    __slots__ = ("answers", "callbacks", "finished", "freed", "kept", "nodes", "notes", "order", "retained", "starts", "steps",
-                 "useful", "wanted")
+    __slots__ = ("answers", "callbacks", "finished", "freed", "kept", "nodes", "notes", "order", "retained", "starts",
+                 "steps", "useful", "wanted")
     answers: dict[tuple[str, int], Any] | None  # what hooks and Functions said, by kind and order
     callbacks: list[Callable[[], None]] | None  # for when it is over
     kept: deque[Any]  # the values that it freed, in the order of its visits
@@ -97,6 +98,8 @@ class Evidence:
         else:
             self.starts = [(writer, window, kept_value(g)) for writer, window, g in seeds]
         self.order = next_order()
+        if SWEEPS and SWEEPS[-1].retained:
+            SWEEPS[-1].weaken()  # it was not freed, and is remembered until the next one only
         counters.referenced >>= FORGET
         SWEEPS.append(self)
 
@@ -110,23 +113,26 @@ class Evidence:
         """Keep no more than may be kept: of large or retained graphs nothing but weak references."""
         self.callbacks = self.notes = None
         self.finished, self.nodes = True, counters.nodes - self.nodes
-        if self.nodes > FEW_NODES or self.retained or counters.referenced and _bytes(self.kept) > FEW_BYTES:
-            self._weaken()
+        if self.nodes > FEW_NODES or counters.referenced and (self.retained or not _settled(self.kept)):
+            self.weaken()
         elif self.answers is not None:
             self.steps, self.starts = self.graph()
             self.kept.clear()
             self.useful = None
 
-    def _weaken(self) -> None:
+    def weaken(self) -> None:
+        """Keep no node alive."""
         self.kept.clear()
-        self.starts = [(ref(writer), window, g) for writer, window, g in self.starts]
+        if self.steps is None:
+            self.starts = [(writer if writer.__class__ is ref else ref(writer), *start)
+                           for writer, *start in self.starts]
         self.useful = None if self.useful is None else WeakSet(self.useful)
 
     def graph(self) -> tuple[list[Step], list[Any]]:
         """Return its steps, newest first, with the values that it freed; and where it began, of what is still there."""
         if self.steps is not None:
             return self.steps, self.starts
-        starts = [(writer() if isinstance(writer, ref) else writer, *start) for writer, *start in self.starts]
+        starts = [(writer() if writer.__class__ is ref else writer, *start) for writer, *start in self.starts]
         starts = [start for start in starts if start[0] is not None]
         nodes = reachable([writer for writer, *_ in starts], self.useful)
         steps = steps_of(nodes, self.freed, list(self.kept), self.answers or {})
@@ -144,13 +150,20 @@ def was_swept(tensor: TensorBase) -> bool:
 def kept_value(g: Any) -> Any:
     """Return a copy of what is small; None of anything else."""
     array = getattr(g, "_array", g)
-    if IN_USE and array.__class__ is not np.ndarray:
+    if array.__class__ is not np.ndarray and not isinstance(array, np.generic):
         return None
     return array[()] if not array.ndim else array.copy() if array.size <= FEW_ELEMENTS else None
 
 
-def _bytes(kept: Iterable[Any]) -> int:
-    return sum(getattr(value, "nbytes", 0) for saved in kept if saved.__class__ is tuple for value in saved)
+def _settled(kept: deque[Any]) -> bool:
+    """Return whether what was kept is little; of what is very little, copies, as nobody protects it any more."""
+    size = sum(getattr(value, "nbytes", 0) for saved in kept if saved.__class__ is tuple for value in saved)
+    if size <= COPIED_BYTES:
+        for i, saved in enumerate(kept):
+            if saved.__class__ is tuple:
+                kept[i] = tuple([value.copy() if value.__class__ is np.ndarray and value.size > SMALL else value
+                                 for value in saved])
+    return size <= FEW_BYTES
 
 
 def reachable(roots: Iterable[Any], useful: set[Any] | None = None, most: int = 1 << 20) -> list[Any]:
@@ -185,6 +198,13 @@ def _is_ours(op: Any, saved: Any) -> bool:
     return getattr(op, "pure", False) is True and (saved is None or saved.__class__ is tuple) or op.name == "output"
 
 
+def user_code(links: Any, answers: list[Any]) -> list[Any]:
+    """Note what code of the user's answered for the inputs of a node, and return it."""
+    if mode.now.sweep is not None:
+        mode.now.sweep.answered("function", getattr(links, "order", 0), answers)
+    return answers
+
+
 # ----------------------------------------------------------------------------------------------------------------- cuts
 
 class Cut(NamedTuple):
@@ -207,9 +227,9 @@ def cut(kind: str, tensor: TensorBase, direct: bool = False) -> None:
         return
     frame = sys._getframe(2)
     code = frame.f_code
-    if direct and code.co_filename in OURS:
-        return
     while code.co_filename in OURS and frame.f_back is not None:
+        if direct and code.co_filename not in BETWEEN:
+            return
         frame = frame.f_back
         code = frame.f_code
     CUTS.append((kind, behind(writer), (code, frame.f_lasti), next_order()))

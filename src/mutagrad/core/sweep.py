@@ -152,7 +152,7 @@ class Sweep:
         if node.hooks:
             g = holder.pop() if node in self.owned or holder[0].__class__ is dict else self.arithmetic.own(holder, None)
             g, mine = self.arithmetic.call_hooks(node.hooks, g)
-            mode.now.sweep.answered("hook", node.order, [None if g.__class__ is dict else g])
+            mode.now.sweep.answered("hook", node.order, [g])
             if mine:
                 self.owned.add(node)
             else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterable, Iterator
-from types import CodeType, FrameType, FunctionType, MethodType
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from ..base.provenance import OURS
@@ -24,16 +24,16 @@ CUTTING = {
     **dict.fromkeys(("float", "int", "bool", "complex"), "number"),
     **dict.fromkeys(("long", "short", "byte", "char"), "cast"),
     **{name: name for name in (
-        "argmax", "argmin", "argsort", "nonzero", "argwhere", "searchsorted", "bucketize", "multinomial", "histc", "any",
-        "all", "count_nonzero", "one_hot", "isnan", "isinf", "isfinite", "signbit", "eq", "ne", "lt", "le", "gt", "ge",
-        "greater", "less", "logical_and", "logical_or", "logical_not", "isclose", "allclose", "equal", "unique")},
+        "argmax", "argmin", "argsort", "nonzero", "argwhere", "searchsorted", "bucketize", "multinomial", "histc",
+        "any", "all", "count_nonzero", "one_hot", "isnan", "isinf", "isfinite", "signbit", "eq", "ne", "lt", "le", "gt",
+        "ge", "greater", "less", "logical_and", "logical_or", "logical_not", "isclose", "allclose", "equal", "unique",
+    )},
 }
 INTEGERS = {"long", "int", "int8", "int16", "int32", "int64", "uint8", "short", "bool", "byte"}
 OFF = {"no_grad", "inference_mode"}
 # What is read off a tensor without its values.
-ABOUT = {"shape", "dtype", "device", "ndim", "requires_grad", "is_leaf", "grad", "size", "numel", "dim", "grad_fn", "why",
-         "zero_grad", "backward", "step"}
-INDICES = {"sort", "topk", "max", "min", "kthvalue", "median", "mode"}
+ABOUT = {"shape", "dtype", "device", "ndim", "requires_grad", "is_leaf", "grad", "size", "numel", "dim", "grad_fn",
+         "why", "zero_grad", "step"}
 
 
 class Found(NamedTuple):
@@ -56,10 +56,23 @@ class Scope:
         self.returned: list[Found] = []
         self.losses: list[Found] = []
         self.cuts: list[Found] = []
+        self.lost: list[Found] = []  # where a name that had it was bound to something else
 
 
-def read(tensors: Iterable[TensorBase], frame: FrameType | None) -> tuple[list[Found], list[Found], list[str]]:
-    """Return the cuts behind what `backward()` was called on; all cuts of the tensors; and the tensors' names.
+class Reading(NamedTuple):
+    """What the text says: the cuts behind what `backward()` was called on; all; names lost; and the tensor's names."""
+
+    losses: list[Found]
+    cuts: list[Found]
+    lost: list[Found]
+    names: list[str]
+
+
+NOTHING = Reading([], [], [], [])
+
+
+def read(tensors: Iterable[TensorBase], frame: FrameType | None) -> Reading:
+    """Follow the tensors through the text of the program.
 
     `frame` is the innermost of the user's frames to look at; those that called it come next.
     """
@@ -71,9 +84,10 @@ def read(tensors: Iterable[TensorBase], frame: FrameType | None) -> tuple[list[F
             scope = Scope(frame.f_code, names, dict.fromkeys(known, LIVE))
             Follower(wanted).follow(scope, frame.f_lineno)
             losses = [loss for loss in scope.losses if loss is not LIVE]
-            return ([] if LIVE in scope.losses else losses), scope.cuts, [name for name in known if "." not in name]
+            return Reading([] if LIVE in scope.losses else losses, scope.cuts, scope.lost,
+                           sorted(known, key=lambda name: name.count(".")))
         frame = frame.f_back
-    return [], [], []
+    return NOTHING
 
 
 def _names(names: dict[str, Any], wanted: list[Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -88,6 +102,9 @@ def _names(names: dict[str, Any], wanted: list[Any], prefix: str = "", depth: in
         elif depth < 2 and isinstance(value, (list, tuple)) and any(
                 isinstance(v, TensorBase) and any(v._storage is s for s in wanted) for v in value[:64]):
             yield prefix + name, value
+        elif depth < 2 and not isinstance(value, (type, ModuleType, FunctionType)):
+            inside = {key: v for key, v in getattr(value, "__dict__", {}).items() if isinstance(v, TensorBase)}
+            yield from _names(inside, wanted, f"{prefix}{name}.", depth + 1)
 
 
 def parse(code: CodeType) -> ast.AST | None:
@@ -163,7 +180,7 @@ class Follower:
             return
         state = self.value(s.value, scope)
         if state is LIVE and scope.off is not None:
-            state = self.cut("no_grad", s, scope, scope.off)
+            state = self.cut("no_grad", s, scope)
         targets = s.targets if isinstance(s, ast.Assign) else [s.target]
         for target in targets:
             keeps = isinstance(s, ast.AugAssign) or isinstance(target, (ast.Subscript, ast.Attribute))
@@ -182,15 +199,15 @@ class Follower:
             name = _dotted(target)
             if name and state is not None:
                 scope.known[name] = state
-            elif name in scope.known and not self.is_wanted(name, scope):
-                del scope.known[name]
+            elif name in scope.known and not self.is_wanted(name, scope) and scope.known.pop(name) is LIVE:
+                scope.lost.append(Found("rebound", scope.code.co_filename, target.lineno))
 
     def is_wanted(self, name: str, scope: Scope) -> bool:
         """Whether a name is still the tensor's own: where it was bound is where the tensor was made."""
         value = scope.names.get(name)
         return isinstance(value, TensorBase) and any(value._storage is storage for storage in self.wanted)
 
-    def cut(self, kind: str, node: ast.AST, scope: Scope, found: Found | None = None) -> Found:
+    def cut(self, kind: str, node: ast.AST, scope: Scope) -> Found:
         found = Found(kind, scope.code.co_filename, getattr(node, "lineno", 0))
         scope.cuts.append(found)
         return found
@@ -215,9 +232,9 @@ class Follower:
             return _joined([self.value(e.value, scope), self.cut("index", e, scope) if index is LIVE else index])
         if isinstance(e, (ast.Lambda, ast.Constant)):
             return None
-        return _joined([self.value(part, scope) for part in ast.iter_child_nodes(e) if isinstance(part, ast.expr)]
-                       + [self.value(part.iter, scope) for part in getattr(e, "generators", ())]) \
-            if not isinstance(e, (ast.ListComp, ast.GeneratorExp, ast.SetComp)) else self.comprehension(e, scope)
+        if isinstance(e, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+            return self.comprehension(e, scope)
+        return _joined(self.value(part, scope) for part in ast.iter_child_nodes(e) if isinstance(part, ast.expr))
 
     def comprehension(self, e: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Scope) -> Found | None:
         for generator in e.generators:
@@ -243,19 +260,25 @@ class Follower:
             return None
         if name in ABOUT:
             return None
+        if name == "set_grad_enabled" and isinstance(_first_constant(e), bool):
+            scope.off = None if _first_constant(e) else Found("no_grad", scope.code.co_filename, e.lineno)
         given = [self.value(a.value if isinstance(a, ast.Starred) else a, scope) for a in e.args]
         named = {k.arg: self.value(k.value, scope) for k in e.keywords}
-        state = _joined([receiver, *given, *named.values()])
+        inside = self.enter(e, given, named, scope)
+        state = _joined([receiver, *given, *named.values(), *self.held(e.func, scope)])
         if state is not LIVE:
-            inside = self.enter(e, given, named, scope)
             return inside if inside is not None else state
         kind = self.cutting(name, e, of is not None)
         if kind:
             return self.cut(kind, e, scope)
         if scope.off is not None:
-            return self.cut("no_grad", e, scope, scope.off)
-        inside = self.enter(e, given, named, scope)
+            return self.cut("no_grad", e, scope)
         return inside if inside is not None else LIVE
+
+    def held(self, function: ast.expr, scope: Scope) -> list[Found]:
+        """What a layer that is called has of the tensor, as a parameter."""
+        prefix = _dotted(function) + "."
+        return [state for name, state in scope.known.items() if name.startswith(prefix)]
 
     def cutting(self, name: str, e: ast.Call, method: bool) -> str:
         """What kind of cut a call is, if it is one. `x.float()` keeps the history, `float(x)` does not."""
@@ -283,8 +306,7 @@ class Follower:
         names = {**inner.__globals__, **_closure(inner)}
         if instance and path is not None and parameters:
             names[parameters[0]] = path
-            known |= dict.fromkeys((f"{parameters[0]}.{name}" for name, _ in
-                                    _names({"": path}, self.wanted) for name in [name.lstrip(".")]), LIVE)
+            known |= {parameters[0] + name: LIVE for name, _ in _names({"": path}, self.wanted)}
         if not known:
             return None
         below = Scope(code, names, known)
@@ -308,7 +330,7 @@ class Follower:
             return value.__func__, 1, value.__self__
         if isinstance(value, FunctionType):
             return value, 0, None
-        forward = getattr(type(value), "forward", None) or getattr(type(value), "__call__", None)
+        forward = getattr(type(value), "forward", type(value).__call__)
         return (forward, 1, value) if isinstance(forward, FunctionType) else None
 
 

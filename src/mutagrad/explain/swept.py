@@ -26,7 +26,6 @@ class Fate(NamedTuple):
 
     kind: str  # "arrives", "zero", "no_derivative", "overwritten", "unread", "unasked", "hook", "function"
     step: Step
-    count: int
 
 
 class _Replay(Sweep):
@@ -99,6 +98,16 @@ class Swept:
         """Return the adjoint of all that a step wrote, or None where nothing came or nothing is known."""
         return None if self.replay is None else self.replay.came.get(step)
 
+    def given_by(self, step: Step) -> list[Any]:
+        """Return the adjoints that a step's rules gave its inputs."""
+        return [] if self.replay is None else self.replay.gave.get(step, [])
+
+    def left_of(self, step: Step) -> Any:
+        """Return the same as hooks have left it."""
+        changed = self.answers.get(("hook", step.order))
+        known = changed is not None and changed[0] is not None and self.replay is not None
+        return np.asarray(changed[0]) if changed is not None and known else self.came_to(step)
+
     def is_known(self, step: Step) -> bool:
         """Return whether all that leads from the loss to a step was visited again."""
         return self.replay is not None and not self.beyond(step, self.replay.unknown)
@@ -150,8 +159,9 @@ class Swept:
     def _follow(self, step: Step, chosen: Any, found: list[Fate], waiting: deque[Any]) -> None:
         changed = self.answers.get(("hook", step.order))
         if changed is not None and changed[0] is not None and not np.any(changed[0]) and np.any(self.came_to(step)):
-            found.append(Fate("hook", step, 0))
-        read, covered = self._asked(step, chosen, found), []
+            found.append(Fate("hook", step))
+        read = self._asked(step, chosen, found)
+        covered: list[tuple[Step, Any]] = []
         for reader, slot in self.readers.get(step, ()):
             if slot < 0:
                 read = _either(read, self._written_over(reader, chosen, covered, waiting))
@@ -162,21 +172,20 @@ class Swept:
         for writer, over in covered:
             lost = over if read is None else over & ~read
             if lost.any():
-                found.append(Fate("overwritten", writer, int(lost.sum())))
+                found.append(Fate("overwritten", writer))
                 read = _either(read, lost)
         missed = None if chosen is None or read is True else chosen if read is None else chosen & ~read
         if missed is not None and missed.any() or chosen is None and read is None:
-            found.append(Fate("unread", step, 0 if missed is None else int(missed.sum())))
+            found.append(Fate("unread", step))
 
     def _asked(self, step: Step, chosen: Any, found: list[Fate]) -> Any:
         """Which of the elements are part of what the sweep began at."""
         read: Any = None
         for start, window, g in self.starts:
             if start is step:
-                inside = chosen if window is None else chosen & _places(window, step, chosen) if chosen is not None else None
+                inside = _places(window, step, chosen) & chosen if window and chosen is not None else chosen
                 if inside is None or inside.any():
-                    asked = g is None or bool(np.any(g))
-                    found.append(Fate("arrives" if asked else "unasked", step, 0 if inside is None else int(inside.sum())))
+                    found.append(Fate("arrives" if _is_asked(window, g, inside, step) else "unasked", step))
                     read = _either(read, True if inside is None else inside)
         return read
 
@@ -197,7 +206,7 @@ class Swept:
         if chosen is None or accumulates(writer):
             waiting.append((writer, chosen))
             return True if chosen is None else chosen
-        over = chosen & _places(writer.written, writer, chosen)
+        over = chosen & _places(writer.written, writer, chosen)  # type: ignore[arg-type]
         left = chosen & ~over
         if over.any():
             covered.append((writer, over))
@@ -216,10 +225,10 @@ class Swept:
             kind, slope = slope
             alive = _fitted(slope != 0, part)
             if not np.any(alive if part is None else alive & part):
-                found.append(Fate(kind, reader, 0 if part is None else int(part.sum())))
+                found.append(Fate(kind, reader))
                 return _back(reader.windows[slot] if reader.windows else None, part, step, chosen)
             if part is not None and (part & ~alive).any():
-                found.append(Fate(kind, reader, int((part & ~alive).sum())))
+                found.append(Fate(kind, reader))
             passed = alive if part is None else part & alive
         waiting.append((reader, self._results(reader, passed)))
         return _back(reader.windows[slot] if reader.windows else None, part, step, chosen)
@@ -299,7 +308,7 @@ def norm(g: Any) -> float:
     return float(silently(lambda: np.sqrt(np.sum(np.abs(np.asarray(g, np.complex128)) ** 2))))
 
 
-# ------------------------------------------------------------------------------------------------------- sets of elements
+# ----------------------------------------------------------------------------------------------------- sets of elements
 
 def _everything(size: int | None) -> Any:
     return None if size is None or size > SOME else np.ones(size, bool)
@@ -318,6 +327,14 @@ class _Geometry:
     def __init__(self, step: Step) -> None:
         self.dtype = step.whole[1]
         self.nbytes = int(np.prod(step.whole[0], dtype=int)) * self.dtype.itemsize
+
+
+def _is_asked(window: Any, g: Any, inside: Any, step: Step) -> bool:
+    """Whether the adjoint that a sweep began with is nonzero at any of these elements."""
+    if g is None or inside is None or np.ndim(g) == 0:
+        return g is None or bool(np.any(g))
+    at = inside if window is None else inside[_order_of(window, step)]
+    return bool(np.any(np.reshape(g, -1)[at] if at.size == np.size(g) else g))
 
 
 def _places(window: Window, step: Step, like: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The words of `why`: what is said of each cut and of each operation that passes nothing on, and what to write instead."""
+"""The words of `why`: what is said of each cut and each operation that passes nothing on, and what to write instead."""
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -15,7 +15,9 @@ class Words(NamedTuple):
 COMPARISON = Words("no_derivative", "compared: the result is True or False, which does not change by a little",
                    "mutagrad.relax.where(...), or mutagrad.sigmoid((x - threshold) / temperature), is smooth")
 NUMBERS = "became a Python number, which has no history"
-_MORE = "eq ne lt le gt ge isclose isnan isinf isfinite signbit logical_and logical_or logical_not logical_xor equal"
+# Operations that give truth values.
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "isclose", "isnan", "isinf", "isfinite", "signbit", "logical_and",
+               "logical_or", "logical_not", "logical_xor", "equal")
 
 # By the kind of a cut.
 CUT = {
@@ -29,7 +31,7 @@ CUT = {
     "numpy": Words("numpy", "handed to NumPy, which keeps no history", "compute with tensors, not with arrays"),
     "tensor": Words("tensor", "copied as data by tensor(...)", "mutagrad.stack([a, b]) of tensors, or x.clone()"),
     "comparison": COMPARISON,
-    **dict.fromkeys(_MORE.split(), COMPARISON),
+    **dict.fromkeys(COMPARISONS, COMPARISON),
     "cast": Words("no_derivative", "cast to integers or booleans, which have no derivative",
                   "stay with floats; mutagrad.relax.round(x) rounds with a gradient"),
     "index": Words("no_derivative", "used as an index, which has no derivative",
@@ -44,8 +46,8 @@ CUT = {
                              ("kthvalue", "sort"), ("median", "sort"), ("mode", "sort"))},
     **{name: Words("no_derivative", f"passed through {name}, which has no derivative",
                    "mutagrad.relax.where(...), or a sum of mutagrad.sigmoid(...), is smooth")
-       for name in ("any", "all", "count_nonzero", "nonzero", "argwhere", "searchsorted", "bucketize", "histc", "unique",
-                    "one_hot", "allclose")},
+       for name in ("any", "all", "count_nonzero", "nonzero", "argwhere", "searchsorted", "bucketize", "histc",
+                    "unique", "one_hot", "allclose")},
     "multinomial": Words("no_derivative", "drawn from by multinomial, which has no derivative",
                          "mutagrad.nn.functional.gumbel_softmax(logits) draws with a gradient"),
 }
@@ -57,9 +59,9 @@ ROUNDED = ("round", "floor", "ceil", "trunc")
 FLAT = {
     **dict.fromkeys(("relu", "relu6", "threshold"),
                     Words("dead", "{op} passes nothing on where its input is not positive: it is dead there", SMOOTH)),
-    **dict.fromkeys(("mul", "square", "pow", "matmul", "linear", "linear_bias", "dot", "bmm", "mv", "mm", "einsum", "prod"),
-                    Words("zero", "{op} multiplies by exactly zero", "look at the other factor: a mask, or a weight that "
-                                                                    "was never set")),
+    **dict.fromkeys(("mul", "matmul", "linear", "linear_bias", "dot", "bmm", "mv", "mm", "einsum", "prod"),
+                    Words("zero", "{op} multiplies by exactly zero",
+                          "look at the other factor: a mask, or a weight that was never set")),
     **dict.fromkeys(("where", "masked_fill", "masked"),
                     Words("zero", "{op} takes the other value there: it is masked", "look at the condition")),
     **dict.fromkeys(("clamp", "hardtanh", "hardsigmoid", "clip"),
@@ -69,8 +71,8 @@ FLAT = {
                     Words("dead", "{op} is saturated: its derivative is too small for the type",
                           "smaller inputs, or a normalization before it")),
     **dict.fromkeys(("max", "amax", "min", "amin", "maximum", "minimum", "max_pool", "fmax", "fmin"),
-                    Words("zero", "{op} passes nothing on to what it did not choose", "mutagrad.logsumexp(x, 0) has a "
-                                                                                     "share for each")),
+                    Words("zero", "{op} passes nothing on to what it did not choose",
+                          "mutagrad.logsumexp(x, 0) has a share for each")),
     "dropout": Words("zero", "{op} dropped it", "model.eval() switches dropout off"),
 }
 NOTHING = Words("zero", "the derivative of {op} is exactly zero there", "look at the values there")

@@ -176,9 +176,9 @@ def searchsorted(sorted_sequence: TensorBase, input: TensorBase | float | None =
     right = _side(right, side)
     given = as_operand(input, "searchsorted")
     values = given._array if isinstance(given, TensorBase) else np.array(given)
-    for read in (sorted_sequence, given):
-        if isinstance(read, TensorBase):
-            cut("searchsorted", read)
+    for searched in (sorted_sequence, given):
+        if isinstance(searched, TensorBase):
+            cut("searchsorted", searched)
     _check_sequence(sequence, values)
     if sorter is not None:
         sequence = np.take_along_axis(sequence, _sorter(sorter, sequence), -1)
