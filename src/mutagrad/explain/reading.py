@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ CUTTING = {
     )},
 }
 INTEGERS = {"long", "int", "int8", "int16", "int32", "int64", "uint8", "short", "bool", "byte"}
+MOST = 200  # calls that are followed
 OFF = {"no_grad", "inference_mode"}
 # What is read off a tensor without its values.
 ABOUT = {"shape", "dtype", "device", "ndim", "requires_grad", "is_leaf", "grad", "size", "numel", "dim", "grad_fn",
@@ -107,25 +109,37 @@ def _names(names: dict[str, Any], wanted: list[Any], prefix: str = "", depth: in
             yield from _names(inside, wanted, f"{prefix}{name}.", depth + 1)
 
 
+@lru_cache(64)
+def _parsed(text: str) -> ast.AST | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+@lru_cache(512)
+def _functions(tree: ast.AST) -> dict[int, ast.AST]:
+    """The functions in a tree by the line at which they begin."""
+    kinds = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda
+    return {min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]): node
+            for node in reversed(list(ast.walk(tree))) if isinstance(node, kinds)}
+
+
 def parse(code: CodeType) -> ast.AST | None:
     """Return the syntax tree of a function or module, from whatever `linecache` has for its file."""
-    lines = linecache.getlines(code.co_filename)
-    try:
-        tree = ast.parse("".join(lines))
-    except (SyntaxError, ValueError):
+    tree = _parsed("".join(linecache.getlines(code.co_filename)))
+    if tree is None:
         return None
     if code.co_name == "<module>":
         return tree
-    found = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-             and min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]) == code.co_firstlineno]
-    return found[0] if found else None
+    return _functions(tree).get(code.co_firstlineno)
 
 
 class Follower:
     """Follows names through statements."""
 
     def __init__(self, wanted: list[Any]) -> None:
-        self.wanted, self.depth = wanted, 0
+        self.wanted, self.depth, self.entered = wanted, 0, 0
 
     def follow(self, scope: Scope, until: int = 1 << 30) -> None:
         tree = parse(scope.code)
@@ -293,7 +307,7 @@ class Follower:
               scope: Scope) -> Found | None:
         """Follow a call of a function or layer of the user's; None where it is none, or returns nothing of this."""
         found = self.resolve(e.func, scope)
-        if found is None or self.depth > 5:
+        if found is None or self.depth > 5 or self.entered > MOST:
             return None
         function, instance, path = found
         inner = inspected(function)
@@ -311,7 +325,7 @@ class Follower:
             return None
         below = Scope(code, names, known)
         below.off = _decorated_off(code) or scope.off
-        self.depth += 1
+        self.depth, self.entered = self.depth + 1, self.entered + 1
         self.follow(below)
         self.depth -= 1
         scope.cuts.extend(below.cuts)
