@@ -139,7 +139,9 @@ def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list
 class Run(Evidence):
     """One sweep while it runs: what it visits, and what is to be called when it is over."""
 
-    __slots__ = ()
+    callbacks: list[Callable[[], None]] | None = None
+    notes: dict[Hashable, dict[str, Any]] | None = None  # what a hook on several tensors has seen so far
+    useful: set[Writer] | None = None  # the only nodes worth visiting, if not all are
 
     def reached(self) -> set[Writer]:
         """Return all that it visits."""
@@ -198,6 +200,8 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
         mode.now = before
         set_fp_state(errors)
         tidy()
+    if run.callbacks is not None or run.notes is not None or only:
+        run.callbacks = run.notes = run.useful = None
     run.finish()
 
 
@@ -459,6 +463,8 @@ def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
 
 def _call_after(leaf: Writer | None, tensor: TensorBase) -> None:
     after = getattr(leaf, "after", None)
+    if after and mode.now.sweep is not None:
+        mode.now.sweep.answered("after", 0, [])
     for hook, in after.in_order() if after else ():
         if hook(tensor) is not None:
             raise BadArgument("register_post_accumulate_grad_hook: hooks should return None.",

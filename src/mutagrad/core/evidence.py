@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
-from weakref import WeakSet, ref
+from weakref import ref
 
 from ..arrays import np
 from ..base.counters import counters
@@ -23,6 +23,7 @@ from ..base.provenance import OURS, Where
 from .graph import Freed, Leaf, Node, Writer, next_order
 from .number import BETWEEN
 from .storage import SMALL, TensorBase
+from .sweep import reaching
 from .window import Window
 
 FEW_NODES, FEW_BYTES, FEW_ELEMENTS = 2048, 1 << 20, 4096
@@ -71,37 +72,25 @@ class Opaque:
 
 
 class Evidence:
-    """Of one sweep: where it began, what it freed, what user code answered, and whether it came to its end."""
+    """Of one sweep: where it began, what it freed, what user code answered. It is entered when the sweep is over."""
 
-    __slots__ = ("answers", "callbacks", "finished", "freed", "kept", "nodes", "notes", "order", "retained", "starts",
-                 "steps", "useful", "wanted")
-    answers: dict[tuple[str, int], Any] | None  # what hooks and Functions said, by kind and order
-    callbacks: list[Callable[[], None]] | None  # for when it is over
-    kept: deque[Any]  # the values that it freed, in the order of its visits
-    notes: dict[Hashable, dict[str, Any]] | None  # what a hook on several tensors has seen so far
-    order: int  # when it was: what is newer was made afterwards
+    answers: dict[tuple[str, int], Any] | None = None  # what hooks and Functions said, by kind and order
+    held: list[Any] | None = None  # of a retained graph, where it began, as long as no other sweep comes
+    order: int  # when it was over: what is newer was made afterwards
     starts: list[Any]  # (writer, or a weak reference to it, or its step; window on what it wrote; adjoint if small)
-    steps: list[Step] | None  # newest first, where a copy was made at once
-    useful: Any  # the only nodes worth visiting, if not all are
-    wanted: tuple[ref[Any], ...] | None  # the writers whose gradients are returned; None: leaves have theirs added up
+    steps: list[Step] | None = None  # newest first, where a copy was made at once
+    wanted: tuple[ref[Any], ...] | None = None  # whose gradients are returned; None: leaves have theirs added up
 
     def __init__(self, seeds: list[Any], freed: Freed, retained: bool, noted: bool) -> None:
-        self.answers = self.callbacks = self.notes = self.steps = self.useful = self.wanted = None
-        self.freed, self.retained, self.finished, self.nodes = freed, retained, False, counters.nodes
-        if not noted:
-            self.kept, self.starts = deque(maxlen=0), seeds.copy()
-            return
-        self.kept = deque(maxlen=0 if retained or counters.referenced > FEW_BYTES else FEW_NODES)
-        if len(seeds) == 1 and seeds[0][2].__class__ is np.ndarray and not seeds[0][2].ndim:
-            writer, window, g = seeds[0]
-            self.starts = [(writer, window, g[()])]
-        else:
-            self.starts = [(writer, window, kept_value(g)) for writer, window, g in seeds]
-        self.order = next_order()
-        if SWEEPS and SWEEPS[-1].retained:
-            SWEEPS[-1].weaken()  # it was not freed, and is remembered until the next one only
-        counters.referenced >>= FORGET
-        SWEEPS.append(self)
+        self.freed, self.retained, self.noted, self.nodes = freed, retained, noted, counters.nodes
+        self.kept: deque[Any] = NOTHING_KEPT  # the values that it freed, in the order of its visits
+        self.starts = seeds.copy()
+        if noted:
+            BEGUN[0] = freed
+            if counters.referenced <= FEW_BYTES and not retained:
+                self.kept = deque(maxlen=FEW_NODES)
+            if len(seeds) > 1 or seeds[0][2].__class__ is not np.ndarray or seeds[0][2].ndim:
+                self.starts = [(writer, window, kept_value(g)) for writer, window, g in seeds]
 
     def answered(self, kind: str, order: int, answers: list[Any]) -> None:
         """Note what user code made of an adjoint, or answered with."""
@@ -110,23 +99,37 @@ class Evidence:
         self.answers[kind, order] = [None if g is None else kept_value(g) for g in answers]
 
     def finish(self) -> None:
-        """Keep no more than may be kept: of large or retained graphs nothing but weak references."""
-        self.callbacks = self.notes = None
-        self.finished, self.nodes = True, counters.nodes - self.nodes
-        if self.nodes > FEW_NODES or counters.referenced and (self.retained or not _settled(self.kept)):
-            self.weaken()
+        """Enter it among the latest, with no more than may be kept: of large graphs nothing but weak references."""
+        if not self.noted:
+            return
+        if counters.nodes - self.nodes > FEW_NODES or counters.referenced and not self._is_little():
+            self._weaken()
         elif self.answers is not None:
             self.steps, self.starts = self.graph()
-            self.kept.clear()
-            self.useful = None
+            self.kept = NOTHING_KEPT
+        elif self.retained:
+            self.held = self.starts
+            self._weaken()
+        if SWEEPS and SWEEPS[-1].held is not None:
+            SWEEPS[-1].held = None
+        counters.referenced >>= FORGET
+        self.order = next_order()
+        SWEEPS.append(self)
 
-    def weaken(self) -> None:
-        """Keep no node alive."""
-        self.kept.clear()
-        if self.steps is None:
-            self.starts = [(writer if writer.__class__ is ref else ref(writer), *start)
-                           for writer, *start in self.starts]
-        self.useful = None if self.useful is None else WeakSet(self.useful)
+    def _is_little(self) -> bool:
+        """Whether what it kept is little; of very little, copies are made, as nobody protects it any more."""
+        kept = self.kept
+        size = sum(getattr(value, "nbytes", 0) for saved in kept if saved.__class__ is tuple for value in saved)
+        if size <= COPIED_BYTES:
+            for i, saved in enumerate(kept):
+                if saved.__class__ is tuple:
+                    kept[i] = tuple([value.copy() if value.__class__ is np.ndarray and value.size > SMALL else value
+                                     for value in saved])
+        return max(size, counters.referenced if self.retained else 0) <= FEW_BYTES
+
+    def _weaken(self) -> None:
+        self.kept = NOTHING_KEPT
+        self.starts = [(ref(writer), window, g) for writer, window, g in self.starts]
 
     def graph(self) -> tuple[list[Step], list[Any]]:
         """Return its steps, newest first, with the values that it freed; and where it began, of what is still there."""
@@ -134,12 +137,16 @@ class Evidence:
             return self.steps, self.starts
         starts = [(writer() if writer.__class__ is ref else writer, *start) for writer, *start in self.starts]
         starts = [start for start in starts if start[0] is not None]
-        nodes = reachable([writer for writer, *_ in starts], self.useful)
+        roots, targets = [writer for writer, *_ in starts], [wanted() for wanted in self.wanted or ()]
+        useful = None if self.wanted is None else reaching(roots, [node for node in targets if node is not None])
+        nodes = reachable(roots, useful)
         steps = steps_of(nodes, self.freed, list(self.kept), self.answers or {})
         return list(steps.values()), [(steps[writer], *start) for writer, *start in starts]
 
 
 SWEEPS: deque[Evidence] = deque(maxlen=4)
+NOTHING_KEPT: deque[Any] = deque(maxlen=0)
+BEGUN: list[Any] = [None]  # the latest sweep that began, by its Freed: another than the latest of SWEEPS has failed
 
 
 def was_swept(tensor: TensorBase) -> bool:
@@ -153,17 +160,6 @@ def kept_value(g: Any) -> Any:
     if array.__class__ is not np.ndarray and not isinstance(array, np.generic):
         return None
     return array[()] if not array.ndim else array.copy() if array.size <= FEW_ELEMENTS else None
-
-
-def _settled(kept: deque[Any]) -> bool:
-    """Return whether what was kept is little; of what is very little, copies, as nobody protects it any more."""
-    size = sum(getattr(value, "nbytes", 0) for saved in kept if saved.__class__ is tuple for value in saved)
-    if size <= COPIED_BYTES:
-        for i, saved in enumerate(kept):
-            if saved.__class__ is tuple:
-                kept[i] = tuple([value.copy() if value.__class__ is np.ndarray and value.size > SMALL else value
-                                 for value in saved])
-    return size <= FEW_BYTES
 
 
 def reachable(roots: Iterable[Any], useful: set[Any] | None = None, most: int = 1 << 20) -> list[Any]:

@@ -20,7 +20,7 @@ from typing import Any
 from ..arrays import np
 from ..base.errors import BadArgument
 from ..base.provenance import OURS, describe
-from ..core.evidence import SWEEPS, reachable, steps_of
+from ..core.evidence import BEGUN, SWEEPS, reachable, steps_of
 from ..core.factory import window_or_none
 from ..core.storage import TensorBase
 from .answers import Why, WhyModel
@@ -66,6 +66,9 @@ def _answer(q: Question) -> Why:
         return no_history(q)
     if q.loss is not None:
         return _of_loss(q, q.loss)
+    if SWEEPS and BEGUN[0] is not SWEEPS[-1].freed and q.owner._grad is None:
+        return Why("failed", f"{q.head()}: the latest backward() raised an error", place=describe(BEGUN[0].where),
+                   fix="see that error")
     known = [(sweep, Swept(*sweep.graph(), sweep)) for sweep in q.sweeps()]
     if not known:
         return not_swept(q)
@@ -74,9 +77,6 @@ def _answer(q: Question) -> Why:
             if (step := swept.step_of(q.writer)) is not None:
                 return reached(q, swept, step)
     sweep, swept = known[0]
-    if not sweep.finished:
-        return Why("failed", f"{q.head()}: backward() did not finish", place=describe(sweep.freed.where),
-                   fix="see the error that it raised")
     step = swept.step_of(q.writer)
     return not_reached(q, sweep, swept) if step is None else reached(q, swept, step)
 
