@@ -23,7 +23,6 @@ from ..base.provenance import OURS, Where
 from .graph import Freed, Leaf, Node, Writer, next_order
 from .number import BETWEEN
 from .storage import SMALL, TensorBase
-from .sweep import reaching
 from .window import Window
 
 FEW_NODES, FEW_BYTES, FEW_ELEMENTS = 2048, 1 << 20, 4096
@@ -137,9 +136,10 @@ class Evidence:
             return self.steps, self.starts
         starts = [(writer() if writer.__class__ is ref else writer, *start) for writer, *start in self.starts]
         starts = [start for start in starts if start[0] is not None]
-        roots, targets = [writer for writer, *_ in starts], [wanted() for wanted in self.wanted or ()]
-        useful = None if self.wanted is None else reaching(roots, [node for node in targets if node is not None])
-        nodes = reachable(roots, useful)
+        nodes = reachable([writer for writer, *_ in starts])
+        if self.wanted is not None:
+            nodes = _leading_to(nodes, {wanted() for wanted in self.wanted})
+        starts = [start for start in starts if start[0] in nodes]
         steps = steps_of(nodes, self.freed, list(self.kept), self.answers or {})
         return list(steps.values()), [(steps[writer], *start) for writer, *start in starts]
 
@@ -162,16 +162,25 @@ def kept_value(g: Any) -> Any:
     return array[()] if not array.ndim else array.copy() if array.size <= FEW_ELEMENTS else None
 
 
-def reachable(roots: Iterable[Any], useful: set[Any] | None = None, most: int = 1 << 20) -> list[Any]:
+def reachable(roots: Iterable[Any]) -> list[Any]:
     """Return the nodes and leaves that a sweep from `roots` can visit, newest first."""
     seen: set[Any] = set()
     stack = list(roots)
-    while stack and len(seen) < most:
+    while stack:
         node = stack.pop()
-        if node is not None and node not in seen and (useful is None or node in useful):
+        if node is not None and node not in seen:
             seen.add(node)
             stack.extend(node.inputs)
     return sorted(seen, key=lambda node: node.order)
+
+
+def _leading_to(nodes: list[Any], targets: set[Any]) -> list[Any]:
+    """The nodes, newest first, from which a target can be reached."""
+    useful = set(targets)
+    for node in reversed(nodes):
+        if any(before in useful for before in node.inputs if before is not None):
+            useful.add(node)
+    return [node for node in nodes if node in useful]
 
 
 def steps_of(nodes: list[Any], freed: Freed | None, kept: list[Any], answers: dict[tuple[str, int], Any]

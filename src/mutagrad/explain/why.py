@@ -32,7 +32,7 @@ from .swept import Swept
 METHODS = "why"
 
 
-def why(input: Any, loss: TensorBase | None = None) -> Any:
+def why(input: object, loss: TensorBase | None = None) -> Any:
     """Say where the gradient of a tensor came from, or why it is None or zero; of a model, of each parameter.
 
     >>> import mutagrad as mg
