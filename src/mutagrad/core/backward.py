@@ -181,7 +181,7 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
     arithmetic = ON_TENSORS if create_graph else ON_ARRAYS
     before, errors, across, freed = mode.now, fp_state(), others(), Freed(here())
     # What part of another sweep finds, or one that is traced, is no evidence of its own.
-    run = Run(seeds, freed, retain, not across and edge is None and before.sweep is None)
+    run = Run(seeds, freed, retain, edge is None and before.sweep is None and before.kind is None)
     if only:
         run.useful = useful = reaching([node for node, _, _ in seeds], wanted)
         run.wanted = tuple(map(ref, wanted))

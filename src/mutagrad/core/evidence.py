@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..arrays import np
+from ..arrays.kinds import IN_USE, is_plain
 from ..base.counters import counters
 from ..base.modes import NOT_RECORDING, mode
 from ..base.provenance import OURS, Where
@@ -99,7 +100,7 @@ class Evidence:
 
     def finish(self) -> None:
         """Enter it among the latest, with no more than may be kept: of large graphs nothing but weak references."""
-        if not self.noted:
+        if not self.noted or IN_USE and not all(map(_is_plain, self.kept)):
             return
         if counters.nodes - self.nodes > FEW_NODES or counters.referenced and not self._is_little():
             self._weaken()
@@ -147,6 +148,10 @@ class Evidence:
 SWEEPS: deque[Evidence] = deque(maxlen=4)
 NOTHING_KEPT: deque[Any] = deque(maxlen=0)
 BEGUN: list[Any] = [None]  # the latest sweep that began, by its Freed: another than the latest of SWEEPS has failed
+
+
+def _is_plain(saved: Any) -> bool:
+    return saved.__class__ is not tuple or is_plain(*saved)
 
 
 def was_swept(tensor: TensorBase) -> bool:
