@@ -287,6 +287,30 @@ def features(a):
 (features(x) * w).sum().backward()
 answer = mg.why(x)
 
+=== no_grad | the block itself is named, too
+x = mg.tensor([1., 2.], requires_grad=True)
+w = mg.tensor([1., 2.], requires_grad=True)
+with mg.no_grad():  #!
+    h = x * 2
+(h * w).sum().backward()
+answer = mg.why(x)
+
+=== no_grad | where the text cannot be read
+names = {"mg": mg}
+exec("x, w = mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True)", names)
+exec("with mg.no_grad():\\n    h = x * 2", names)
+exec("(h * w).sum().backward()\\nanswer = mg.why(x)", names)
+answer = names["answer"]
+
+=== no_grad | set_grad_enabled
+x = mg.tensor([1., 2.], requires_grad=True)
+w = mg.tensor([1., 2.], requires_grad=True)
+mg.set_grad_enabled(False)
+h = x * 2  #!
+mg.set_grad_enabled(True)
+(h * w).sum().backward()
+answer = mg.why(x)
+
 === no_grad | a tensor that was computed there
 x = mg.tensor([1., 2.], requires_grad=True)
 with mg.no_grad():  #!
@@ -305,6 +329,150 @@ class Net(nn.Module):
 net = Net()
 net(mg.ones(3, 2)).sum().backward()
 answer = mg.why(net.a.weight)
+
+=== no_derivative | a loss that has no history at all
+model = nn.Linear(3, 3)
+out = model(mg.randn(8, 3))
+found = out.argmax(1)  #!
+accuracy = (found == 0).float().mean()
+try:
+    accuracy.backward()
+except RuntimeError:
+    pass
+answer = mg.why(model.weight)
+
+=== no_derivative | with a loss that has no history
+x = mg.tensor([0.3, 0.8], requires_grad=True)
+hard = (x > 0.5).float()  #!
+answer = mg.why(x, (hard - 1).sum())
+
+=== detached | in the forward of a layer
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 1)
+    def forward(self, x):
+        h = self.a(x)
+        return self.b(h.detach())  #!
+net = Net()
+net(mg.ones(3, 2)).sum().backward()
+answer = mg.why(net.a.weight)
+
+=== detached | in an attribute of an object
+class Trainer:
+    def __init__(self):
+        self.x, self.w = mg.ones(3, requires_grad=True), mg.ones(3, requires_grad=True)
+    def step(self):
+        h = self.x.detach() + 1  #!
+        (h * self.w).sum().backward()
+        return mg.why(self.x)
+answer = Trainer().step()
+
+=== item | in a comprehension
+x = mg.ones(3, requires_grad=True)
+w = mg.ones(3, requires_grad=True)
+values = [v.item() for v in x]  #!
+(w * mg.tensor(values)).sum().backward()
+answer = mg.why(x)
+
+=== failed | a second backward
+x = mg.ones(3, requires_grad=True)
+loss = (x * x).sum()
+loss.backward()
+x.grad = None
+try:
+    loss.backward()  #!
+except RuntimeError:
+    pass
+answer = mg.why(x)
+
+=== not_reached | a name that was bound anew
+x = mg.ones(3, requires_grad=True)
+w = mg.ones(3, requires_grad=True)
+y = x * 2
+y = mg.zeros(3)  #!
+(y + w).sum().backward()
+answer = mg.why(x)
+
+=== not_reached | the part of a cat that is not read
+a, b = mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True)
+mg.cat([a, b])[:2].sum().backward()  #!
+answer = mg.why(b)
+
+=== not_reached | a row that an embedding does not look up
+table = nn.Embedding(5, 2)
+table(mg.tensor([0, 1])).sum().backward()  #!
+answer = mg.why(table.weight[3])
+
+=== zero | a gradient of zero to start from
+x = mg.ones(3, requires_grad=True)
+(x * 2).backward(mg.tensor([1., 0., 1.]))  #!
+answer = mg.why(x[1])
+
+=== zero | a weight that was never set, after the optimizer's step
+model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+nn.init.zeros_(model[2].weight)
+optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+model(mg.randn(16, 4)).mean().backward()  #!
+optimizer.step()
+answer = mg.why(model[0].weight)
+
+=== zero | too large to be remembered
+x, mask = mg.ones(1000000, requires_grad=True), mg.zeros(1000000)
+(x * mask).sum().backward()  #!
+answer = mg.why(x)
+
+=== zero | a graph that is retained
+x = mg.ones(3, requires_grad=True)
+(x * mg.zeros(3)).sum().backward(retain_graph=True)  #!
+answer = mg.why(x)
+
+=== zero | seen through a transposed view
+x, m = mg.ones(2, 3, requires_grad=True), mg.ones(3, 2)
+m[0, 1] = 0.
+(x.T * m).sum().backward()  #!
+answer = mg.why(x[1, 0])
+
+=== vanished | too small for the type
+x = mg.tensor([1.], requires_grad=True)
+h = x
+for _ in range(60):
+    h = h * 0.1  #!
+h.sum().backward()
+answer = mg.why(x)
+
+=== exploded | to infinity
+x = mg.tensor([1.], requires_grad=True)
+h = x
+for _ in range(60):
+    h = h * 10.  #!
+h.sum().backward()
+answer = mg.why(x)
+
+=== nan | where a root has an infinite derivative
+x = mg.tensor([0., 1.], requires_grad=True)
+d = x - x
+s = (d * d).sum()
+n = s.sqrt()  #!
+n.backward()
+answer = mg.why(x)
+
+=== ok | through a Function, whose code is not run again
+runs = []
+class Cube(mg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+    @staticmethod
+    def backward(ctx, g):
+        runs.append(g)
+        x, = ctx.saved_tensors
+        return 3 * x ** 2 * g
+x = mg.ones(3, requires_grad=True)
+(Cube.apply(x) * 2).sum().backward()
+answer = mg.why(x)
+assert len(runs) == 1 and answer.stages[-1][2] > 10
 
 === not_reached | not used
 x = mg.tensor([1., 2.], requires_grad=True)

@@ -245,6 +245,16 @@ def cut(kind: str, tensor: TensorBase, direct: bool = False) -> None:
     CUTS.append((kind, behind(writer), (code, frame.f_lasti), next_order()))
 
 
+def not_recording() -> None:
+    """Note where the user switches recording off: what is computed there has no history, and leaves no other trace."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_filename in OURS and frame.f_back is not None:
+        if not frame.f_code.co_filename.endswith("modes.py"):
+            return
+        frame = frame.f_back
+    CUTS.append(("no_grad", (), (frame.f_code, frame.f_lasti), next_order()))
+
+
 def compared(kind: str, writer: Any) -> None:
     """Note the same for an operation without derivative, in passing: loops decide by these."""
     if NOT_RECORDING and not mode.now.recorded:

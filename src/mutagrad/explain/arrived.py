@@ -138,8 +138,11 @@ def _not_finite(q: Question, swept: Swept, g: Any, stages: list[Stage]) -> Why:
     if made is None:
         return Why(cause, said, stages=stages, fix="with mutagrad.autograd.detect_anomaly(): ...")
     step, how = made
+    before = _first(swept, lambda g: ~np.isfinite(g)) if nan else None
+    lines = [] if before is None or before[0] is step else [
+        f"before that, {before[1]} {before[0].op.name} was infinite at {describe(before[0].where)}"]
     return Why(cause, f"{said}: the first {'nan' if nan else 'inf'} was made by {how} {step.op.name}", stages=stages,
-               place=pointed(step.where), fix="look at the values there: a division by zero, "
+               place=pointed(step.where), lines=lines, fix="look at the values there: a division by zero, "
                                               "or the logarithm or root of a number out of range")
 
 

@@ -32,7 +32,7 @@ def no_history(q: Question) -> Why:
     for found in reading.made(q.tensor, q.frame):
         words = CUT[found.kind]
         return Why(words.cause, f"{q.name} has no gradient: what it was computed from was {words.said}",
-                   place=describe_line(found.file, found.line), fix=words.fix)
+                   place=found.place, fix=words.fix)
     return Why("does_not_require_grad", f"{q.name} has no gradient: it does not require one, and nothing that it was "
                "computed from does", fix="x.requires_grad_() before computing with x, "
                                          "or mutagrad.tensor(..., requires_grad=True)")
@@ -42,7 +42,7 @@ def _integer(q: Question, kind: str) -> Why:
     verdict = f"{q.name} has no gradient: it is of type {kind}, which has no derivative"
     for found in reading.made(q.tensor, q.frame):
         words = CUT[found.kind]
-        return Why("integer", verdict, place=describe_line(found.file, found.line), fix=words.fix,
+        return Why("integer", verdict, place=found.place, fix=words.fix,
                    lines=[f"what it was computed from was {words.said}"])
     return Why("integer", verdict, fix="x.float().requires_grad_()")
 
@@ -53,6 +53,8 @@ def not_swept(q: Question) -> Why:
     if g is not None:
         return Why("ok", f"{q.grad_name} has norm {norm(g):.3g}, from a sweep that is no longer remembered",
                    fix="ask right after backward()")
+    if q.read().losses and (answer := cut_off(q, f"{q.head()}: ", None)) is not None:
+        return answer
     nodes = q.descendants()
     return Why("not_swept", f"{q.grad_name} is None: no backward() has been called since it was made",
                lines=[f"it was read at {describe(nodes[0].where)}"] if nodes else [], fix="loss.backward()")
@@ -71,7 +73,7 @@ def not_reached(q: Question, sweep: Evidence | None, swept: Swept) -> Why:
     if q.writer.order < min(step.order for step, *_ in swept.starts):
         return Why("not_reached", f"{head}it was made, or set to require a gradient, after the loss was computed",
                    fix="x.requires_grad_() before computing with x")
-    return _cut_off(q, head, sweep) or _unused(q, head, sweep)
+    return cut_off(q, head, sweep) or _unused(q, head, sweep)
 
 
 def _graph_gone(q: Question, head: str, sweep: Evidence | None) -> Why:
@@ -79,7 +81,7 @@ def _graph_gone(q: Question, head: str, sweep: Evidence | None) -> Why:
     g, place = q.grad(), "" if sweep is None else describe(sweep.freed.where)
     if g is not None and np.any(g):
         return Why("ok", f"{q.grad_name} has norm {norm(g):.3g}", lines=[f"by backward() at {place}"])
-    found = _cut_off(q, head, sweep) if g is None else None
+    found = cut_off(q, head, sweep) if g is None else None
     return found or Why("unknown", f"{q.head()}, and the graph of the latest backward(), too large to be remembered, "
                         "is gone", place=place, fix=AGAIN)
 
@@ -104,8 +106,8 @@ def _written_later(writer: Node, swept: Swept) -> Where | None:
     return writer.where if read and getattr(writer.op, "adds", False) and writer.windows else None
 
 
-def _cut_off(q: Question, head: str, sweep: Evidence | None) -> Why | None:
-    """The place at which its history was left behind, by the text on the way to the loss, by notes, or by all text."""
+def cut_off(q: Question, head: str, sweep: Evidence | None) -> Why | None:
+    """Return where its history was left behind, by the text on the way to the loss, by notes, or by all of the text."""
     text = q.read()
     notes = [cut for cut in q.cuts() if sweep is None or cut.order >= sweep.order or cut.kind in COMPARISONS]
     for found in text.losses:
@@ -130,10 +132,12 @@ def _say(q: Question, head: str, kind: str, cut: Cut | None, found: Found | None
     words = CUT.get(kind, Words("no_derivative", f"passed through {kind}, which has no derivative", ""))
     if cut is not None and kind in ("index", "comparison"):
         words = CUT.get(cut.kind, words)
-    place = pointed(cut.where) if cut is not None else describe_line(*found[1:]) if found is not None else ""
+    place = pointed(cut.where) if cut is not None else found.place if found is not None else ""
     itself = cut is not None and cut.writers[0]() is q.writer
     others = {describe(other.where) for other in notes if cut is None or other.where != cut.where}
     lines = [f"also cut at {other}" for other in sorted(others) if not place.startswith(other)]
+    if found is not None and found.block not in (0, found.line):
+        lines.insert(0, f"recording is off since {describe_line(found.file, found.block)}")
     return Why(words.cause, f"{head}{'it' if itself else 'it, or something computed from it,'} was {words.said}",
                place=place, lines=lines[:3], fix=words.fix)
 
@@ -145,9 +149,22 @@ def _noted(found: Found, notes: Iterable[Cut]) -> Cut | None:
     return next((cut for cut in same if cut.kind == found.kind), same[0] if same else None)
 
 
+def _in_block(q: Question, head: str, sweep: Evidence | None) -> Why | None:
+    """A block of no_grad since the tensor was made, where the text of the program cannot be read."""
+    if q.read().names and reading.is_readable(q.frame):
+        return None
+    for cut in all_cuts():
+        if cut.kind == "no_grad" and cut.order < q.writer.order and (sweep is None or cut.order >= sweep.order):
+            return Why("no_grad", f"{head}it seems to have been {CUT['no_grad'].said}", place=pointed(cut.where),
+                       fix=CUT["no_grad"].fix)
+    return None
+
+
 def _unused(q: Question, head: str, sweep: Evidence | None) -> Why:
     """Nothing has cut it off: the loss does not depend on it, or no sweep came since it was used."""
     nodes = q.descendants()
+    if not nodes and (answer := _in_block(q, head, sweep)) is not None:
+        return answer
     newer = [node for node in nodes if sweep is not None and node.order < sweep.order]
     if newer and len(newer) == len(nodes):
         return Why("not_swept", f"{head}no backward() has been called since it was used", place=pointed(newer[0].where),
@@ -159,6 +176,6 @@ def _unused(q: Question, head: str, sweep: Evidence | None) -> Why:
                    lines=[f"the loss: {loss}"] if loss else [], fix="let the loss depend on it")
     for lost in q.read().lost:
         return Why("not_reached", f"{head}a name for what was computed from it was bound to something else",
-                   place=describe_line(lost.file, lost.line), fix="let the loss depend on what was computed from it")
+                   place=lost.place, fix="let the loss depend on what was computed from it")
     return Why("not_reached", f"{head}nothing that is alive was computed from it", place=loss,
                fix="let the loss depend on it")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from ..base.provenance import OURS
+from ..base.provenance import OURS, describe_line
 from ..core.storage import TensorBase
 
 # Methods and functions whose result has no history, by the kind of cut.
@@ -44,6 +44,11 @@ class Found(NamedTuple):
     kind: str
     file: str
     line: int
+    block: int = 0  # of no_grad: the line at which it begins
+
+    @property
+    def place(self) -> str:
+        return describe_line(self.file, self.line)
 
 
 LIVE = Found("", "", 0)  # a value with its history
@@ -135,6 +140,11 @@ def parse(code: CodeType) -> ast.AST | None:
     return _functions(tree).get(code.co_firstlineno)
 
 
+def is_readable(frame: FrameType | None) -> bool:
+    """Return whether the text of what a frame runs is there."""
+    return frame is not None and bool(linecache.getlines(frame.f_code.co_filename))
+
+
 class Follower:
     """Follows names through statements."""
 
@@ -222,7 +232,8 @@ class Follower:
         return isinstance(value, TensorBase) and any(value._storage is storage for storage in self.wanted)
 
     def cut(self, kind: str, node: ast.AST, scope: Scope) -> Found:
-        found = Found(kind, scope.code.co_filename, getattr(node, "lineno", 0))
+        block = scope.off.line if kind == "no_grad" and scope.off is not None else 0
+        found = Found(kind, scope.code.co_filename, getattr(node, "lineno", 0), block)
         scope.cuts.append(found)
         return found
 

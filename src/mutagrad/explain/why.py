@@ -25,7 +25,7 @@ from ..core.factory import window_or_none
 from ..core.storage import TensorBase
 from .answers import Why, WhyModel
 from .arrived import reached
-from .missed import no_history, not_reached, not_swept
+from .missed import cut_off, no_history, not_reached, not_swept
 from .question import Question
 from .swept import Swept
 
@@ -85,8 +85,9 @@ def _of_loss(q: Question, loss: TensorBase) -> Why:
     """About a loss that was given: as it was swept, if it was, else as it would be."""
     start = loss._storage.writer
     if start is None:
-        return Why("not_reached", f"{q.name} gets no gradient: the loss has no history",
-                   fix="compute it outside of no_grad, without detach() or item()")
+        head = f"{q.name} gets no gradient: the loss has no history"
+        return cut_off(q, f"{head}; ", None) or Why("not_reached", head, fix="compute it outside of no_grad, without "
+                                                                             "detach() or item()")
     swept = _swept_from(start)
     if swept is None:
         steps = steps_of(reachable([start]), None, [], {})
