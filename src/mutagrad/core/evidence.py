@@ -257,16 +257,16 @@ def not_recording() -> None:
 
 def compared(kind: str, writer: Any) -> None:
     """Note the same for an operation without derivative, in passing: loops decide by these."""
-    if NOT_RECORDING and not mode.now.recorded:
+    if NOT_RECORDING and not mode.now.recorded or not isinstance(writer, (Node, Leaf)):
         return
     frame = sys._getframe(2)
     code = frame.f_code
     while code.co_filename in OURS and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code
-    read = None if writer.__class__ is Leaf else writer[0]
-    CUTS.append((kind, (ref(writer),) if read is None else (ref(writer), ref(read)), (code, frame.f_lasti),
-                 writer.order))
+    read = writer[0] if isinstance(writer, Node) and writer else None
+    found = (ref(writer), ref(read)) if isinstance(read, (Node, Leaf)) else (ref(writer),)
+    CUTS.append((kind, found, (code, frame.f_lasti), writer.order))
 
 
 def behind(writer: Any) -> tuple[ref[Any], ...]:
@@ -274,18 +274,21 @@ def behind(writer: Any) -> tuple[ref[Any], ...]:
 
     What is in between may be gone when somebody asks.
     """
-    found = [ref(writer)]
     if writer.__class__ is Leaf:
-        return tuple(found)
-    waiting = [writer]
+        return (ref(writer),)
+    found: list[ref[Any]] = []
+    waiting = [writer] if isinstance(writer, Node) else []
     for _ in range(WALKED):
-        for before in waiting.pop():
-            if before.__class__ is Leaf:
-                found.append(ref(before))
-            elif before is not None:
-                waiting.append(before)
         if not waiting:
             break
+        node = waiting.pop()
+        if not found:
+            found.append(ref(node))
+        for before in node:
+            if before.__class__ is Leaf:
+                found.append(ref(before))
+            elif isinstance(before, Node):
+                waiting.append(before)
     return tuple(found)
 
 

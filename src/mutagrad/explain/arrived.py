@@ -170,8 +170,9 @@ def _came_and_went(q: Question, swept: Swept, size: float, stages: list[Stage]) 
     if sweep is None:
         return Why("not_swept", f"{head}: no backward() of this loss has been called; it would bring {came}",
                    stages=stages, fix="loss.backward()")
-    if not isinstance(q.writer, Leaf) and not retains_grad(q.tensor):
-        return Why("not_leaf", f"{head}: it is not a leaf but was computed; {came} came, and was passed on",
+    if not isinstance(q.writer, Leaf):
+        late = "; retain_grad() came too late, or it was cleared since" if retains_grad(q.tensor) else ""
+        return Why("not_leaf", f"{head}: it is not a leaf but was computed; {came} came, and was passed on{late}",
                    place=pointed(q.writer.where), fix="y.retain_grad() before backward()", stages=stages)
     place = pointed(sweep.freed.where)
     if sweep.wanted is not None and not any(wanted() is q.writer for wanted in sweep.wanted):

@@ -25,7 +25,7 @@ def no_history(q: Question) -> Why:
     root = q.tensor._storage.root
     if root is not None and root.writer is not None:
         cut = next((cut for cut in all_cuts() if cut.kind in ("detach", "data", "detach_")
-                    and cut.writers[0]() is root.writer), None)
+                    and cut.writers and cut.writers[0]() is root.writer), None)
         words = CUT[cut.kind if cut else "detach"]
         return Why(words.cause, f"{q.name} has no gradient: it was {words.said}",
                    place=pointed(cut.where) if cut else "", fix=words.fix)
@@ -114,7 +114,7 @@ def cut_off(q: Question, head: str, sweep: Evidence | None) -> Why | None:
         return _say(q, head, found.kind, _noted(found, notes), found, notes)
     for cut in notes:
         if cut.kind == "overwritten":
-            what = "it" if cut.writers[0]() is q.writer else "what was computed from it"
+            what = "it" if q.is_itself(cut) else "what was computed from it"
             return Why("overwritten", f"{head}{what} was overwritten before anything read it", place=pointed(cut.where),
                        fix="compute into a new tensor, or read it before it is overwritten")
     for found in text.cuts:
@@ -133,7 +133,7 @@ def _say(q: Question, head: str, kind: str, cut: Cut | None, found: Found | None
     if cut is not None and kind in ("index", "comparison"):
         words = CUT.get(cut.kind, words)
     place = pointed(cut.where) if cut is not None else found.place if found is not None else ""
-    itself = cut is not None and cut.writers[0]() is q.writer
+    itself = cut is not None and q.is_itself(cut)
     others = {describe(other.where) for other in notes if cut is None or other.where != cut.where}
     lines = [f"also cut at {other}" for other in sorted(others) if not place.startswith(other)]
     if found is not None and found.block not in (0, found.line):

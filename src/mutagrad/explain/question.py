@@ -90,6 +90,10 @@ class Question:
         mine = {self.writer, *self.descendants()}
         return [cut for cut in all_cuts() if any(reference() in mine for reference in cut.writers)]
 
+    def is_itself(self, cut: Cut) -> bool:
+        """Return whether it is the tensor itself that was cut off, and not something computed from it."""
+        return bool(cut.writers) and cut.writers[0]() is self.writer
+
     def descendants(self) -> list[Any]:
         """Return the nodes that were computed from it and are alive, oldest first."""
         found: set[Any] = set()

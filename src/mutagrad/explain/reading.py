@@ -106,9 +106,10 @@ def _names(names: dict[str, Any], wanted: list[Any], prefix: str = "", depth: in
         elif depth < 4 and hasattr(value, "_parameters"):
             yield from _names({**value._parameters, **value._modules, **value._buffers}, wanted, f"{prefix}{name}.",
                               depth + 1)
-        elif depth < 2 and isinstance(value, (list, tuple)) and any(
-                isinstance(v, TensorBase) and any(v._storage is s for s in wanted) for v in value[:64]):
-            yield prefix + name, value
+        elif depth < 2 and isinstance(value, (list, tuple, dict)):
+            parts = value.items() if isinstance(value, dict) else enumerate(value[:64])
+            yield from _names({f"[{key!r}]": v for key, v in parts if isinstance(v, TensorBase)}, wanted,
+                              prefix + name, depth + 1)
         elif depth < 2 and not isinstance(value, (type, ModuleType, FunctionType)):
             inside = {key: v for key, v in getattr(value, "__dict__", {}).items() if isinstance(v, TensorBase)}
             yield from _names(inside, wanted, f"{prefix}{name}.", depth + 1)
@@ -244,6 +245,8 @@ class Follower:
         name = _dotted(e)
         if name and name in scope.known:
             return scope.known[name]
+        if name and any(known.startswith(f"{name}[") for known in scope.known):
+            return LIVE
         if isinstance(e, ast.Attribute):
             return self.attribute(e, scope)
         if isinstance(e, ast.Call):
@@ -253,6 +256,8 @@ class Follower:
             plain = any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in e.ops)
             return None if plain else self.cut("comparison", e, scope) if state is LIVE else state
         if isinstance(e, ast.Subscript):
+            if name and isinstance(e.value, ast.Name) and e.value.id not in scope.known:
+                return None  # another element of a list or dict
             index = self.value(e.slice, scope)
             return _joined([self.value(e.value, scope), self.cut("index", e, scope) if index is LIVE else index])
         if isinstance(e, (ast.Lambda, ast.Constant)):
@@ -347,7 +352,7 @@ class Follower:
     def resolve(self, e: ast.expr, scope: Scope) -> tuple[Any, int, Any] | None:
         """The function that a call runs, whether its first parameter is an instance, and that."""
         value: Any = scope.names
-        for part in _dotted(e).split("."):
+        for part in _dotted(e).replace("[", ".[").split("."):
             value = value.get(part) if value is scope.names else getattr(value, part, None)
             if value is None:
                 return None
@@ -398,6 +403,9 @@ def _dotted(e: ast.AST) -> str:
     if isinstance(e, ast.Attribute):
         before = _dotted(e.value)
         return f"{before}.{e.attr}" if before else ""
+    if isinstance(e, ast.Subscript) and isinstance(e.slice, ast.Constant):
+        before = _dotted(e.value)
+        return f"{before}[{e.slice.value!r}]" if before else ""
     return ""
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..arrays.kinds import is_plain
 from ..arrays.numpy import silently
 from ..base.modes import call_with
 from ..core.arithmetic import ON_ARRAYS
@@ -92,6 +93,8 @@ class Swept:
             self.replay = call_with({"recorded": False, "sweep": Evidence([], freed, True, False), "anomaly": False},
                                     silently, _replayed, freed, self.answers, seeds)
         except Exception:  # values that have changed their shape since, or a rule that needs what is gone
+            self.replay = None
+        if self.replay is not None and not is_plain(*self.replay.came.values()):  # what vmap has left
             self.replay = None
 
     def came_to(self, step: Step) -> Any:
