@@ -80,8 +80,8 @@ WRITES = frozenset(_WRITES.split())
 OTHERS = {name: module for module, names in {
     "autograd.modes": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "base.layout": "sparse_bsc sparse_bsr sparse_csc sparse_csr",
-    "explain.why": "why",
     "core.dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
+    "explain.why": "why",
     "files": "load save",
     "func": "vmap",
     "tensors.typed_tensors": """

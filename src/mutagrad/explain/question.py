@@ -14,7 +14,7 @@ from . import reading
 from .reading import Reading
 from .swept import SOME
 
-MANY = 256  # nodes that a walk towards the loss looks at
+MANY, DEEP = 256, 16  # nodes that a walk towards the loss looks at, and steps that it takes
 
 
 class Question:
@@ -97,12 +97,13 @@ class Question:
     def descendants(self) -> list[Any]:
         """Return the nodes that were computed from it and are alive, oldest first."""
         found: set[Any] = set()
-        waiting = [self.writer]
-        while waiting and len(found) < MANY:
-            for node in gc.get_referrers(waiting.pop()):
-                if isinstance(node, Node) and not isinstance(node, Step) and node not in found:
-                    found.add(node)
-                    waiting.append(node)
+        newest = [self.writer]
+        for _ in range(DEEP):  # each is one look at all objects that there are
+            newest = [node for node in gc.get_referrers(*newest)
+                      if isinstance(node, Node) and not isinstance(node, Step) and node not in found]
+            found.update(newest)
+            if not newest or len(found) > MANY:
+                break
         return sorted(found, key=lambda node: -node.order)
 
 
