@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .tensors.tensor import Tensor
 
 HOME = os.path.dirname(__file__)
-ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
+ROOMS = ("explain", "ops", "sparse", "tensors")  # where operations are declared
 
 # Public paths of modules that are in another room.
 ALIASES = {
@@ -86,6 +86,7 @@ OTHERS = {name: module for module, names in {
     "explain.draw": "draw",
     "explain.summary": "summary",
     "explain.profile": "profile",
+    "explain.why": "why",
     "files": "load save",
     "func": "vmap",
     "tensors.typed_tensors": """

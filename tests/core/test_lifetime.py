@@ -13,6 +13,7 @@ import pytest
 
 import mutagrad as mg
 from mutagrad.arrays.dlpack import borrow
+from mutagrad.core.evidence import SWEEPS
 from test_function import Multiply, Several, in_place_function
 from tools import N, ramp, same
 
@@ -160,6 +161,7 @@ def test_nothing_outlives_its_tensors(build: Any, size: int) -> None:
         node = None
         seen.clear()
         del x, y
+        SWEEPS.clear()  # the latest few, if small, are remembered for `why`
         assert [w() for w in watched] == [None] * len(watched)
 
 

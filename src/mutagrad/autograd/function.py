@@ -27,6 +27,7 @@ from ..arrays import np
 from ..arrays.kinds import real_kind
 from ..base.errors import BadArgument, GradientError, ShapeError
 from ..base.modes import OTHER_KIND, UNRECORDED, call_with, mode
+from ..core.evidence import user_code
 from ..core.factory import detached, linked_alias, make, window_or_none
 from ..core.graph import UNKNOWN_SHAPE, Node, Writer
 from ..core.saved import snapshot, source_of, with_history
@@ -143,7 +144,7 @@ class Applied:
         usual = function.vjp is Function.vjp and function.backward is not Function.backward
         answers = (function.backward if usual else _backward_of(function))(self.ctx, *incoming)
         answers = answers if isinstance(answers, (tuple, list)) else (answers,)
-        return self._outgoing(answers, links)
+        return user_code(links, self._outgoing(answers, links))
 
     def _incoming(self, g: Any, shape: Any, constant: bool) -> Any:
         if g is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..base.errors import BadArgument, BadValue, NotSupported
 from ..base.modes import Block, Modes, amend, call_with, mode as current
 from ..base.provenance import OURS
+from ..core.evidence import not_recording
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -52,6 +53,8 @@ class _Mode(Block):
 
     def __enter__(self) -> None:
         self.check()
+        if not self.grad:
+            not_recording()
         self.enter()
 
     def __call__(self, function: F) -> F:
@@ -63,6 +66,8 @@ class _Mode(Block):
         @functools.wraps(function)
         def wrapped(*arguments: Any, **settings: Any) -> Any:
             self.check()
+            if not self.grad:
+                not_recording()
             return call_with(self.changes(), function, *arguments, **settings)
 
         return wrapped  # type: ignore[return-value]
@@ -140,6 +145,8 @@ class _Setting(_Mode):
 
     def __enter__(self) -> None:
         self._unset()
+        if not self.grad:
+            not_recording()
         self.enter()
 
     def __exit__(self, *error: Any) -> None:
@@ -162,6 +169,8 @@ class set_grad_enabled(_Setting):
             raise BadArgument(f"set_grad_enabled: mode must be True or False, not {type(mode).__name__}",
                               fix="set_grad_enabled(True)")
         self.grad = bool(mode)
+        if not self.grad:
+            not_recording()
         self._set()
 
     def again(self) -> _Mode:

@@ -15,6 +15,7 @@ from ..base.modes import mode
 from ..core.arithmetic import ON_ARRAYS, ON_TENSORS
 from ..core.backward import RemovableHandle, enter_after, enter_hook
 from ..core.dtypes import dtype as ElementType, of_array
+from ..core.evidence import user_code
 from ..core.factory import make, window_or_none
 from ..core.graph import Freed, Hooks, Leaf, Node, Writer
 from ..core.op import RAW
@@ -68,7 +69,7 @@ class Hooked:
         known = {i: gx if mode.grad else gx._array for i, gx in enumerate(given) if gx is not None}
         grads = self.op.reverse(xp, known if isinstance(g, dict) else known[0], saved, links)
         if not self.after:
-            return grads
+            return user_code(links, list(grads))
         places = self._places(len(grads))
         found = tuple(self._outgoing(i, grads[i]) for i in places)
         for hook, in self.after.in_order():
@@ -76,7 +77,7 @@ class Hooked:
         changed = list(grads)
         for i, gx in zip(places, found):
             changed[i] = gx if gx is None or mode.grad else gx._array
-        return changed
+        return user_code(links, changed)
 
     def _places(self, count: int) -> list[int]:
         """Which inputs are tensors: of a custom Function, not all may be."""

@@ -13,6 +13,7 @@ from ..arrays import np
 from ..base.errors import BadArgument, GradientError
 from ..base.modes import UNRECORDED, call_with, mode
 from ..base.operands import Array
+from ..core.evidence import user_code
 from ..core.factory import make
 from ..core.graph import Node, Writer
 from ..core.saved import source_of, with_history
@@ -57,7 +58,8 @@ class Packing:
         return getattr(self.op, name)
 
     def reverse(self, xp: Any, g: Any, saved: Iterable[Any], links: Sequence[Writer | None]) -> Any:
-        return self.op.reverse(xp, g, [self._restored(kind, value) for kind, value in zip(self.kinds, saved)], links)
+        values = [self._restored(kind, value) for kind, value in zip(self.kinds, saved)]
+        return user_code(links, list(self.op.reverse(xp, g, values, links)))
 
     def _restored(self, kind: tuple[str, int], value: Any) -> Any:
         """A saved value again; where the sweep is recorded, with the history that it had."""

@@ -31,16 +31,18 @@ class Stats(NamedTuple):
 
 
 class Counters:
-    __slots__ = Stats._fields
+    __slots__ = (*Stats._fields, "referenced")
     nodes: int
     protected: int
     allocated: int
     touched: int
     examined: int
+    referenced: int  # bytes of values saved by reference lately: whether what a sweep frees may be kept for a while
 
 
 counters = Counters()
 counters.nodes = counters.protected = counters.allocated = counters.touched = counters.examined = 0
+counters.referenced = 0
 
 
 def stats() -> Stats:

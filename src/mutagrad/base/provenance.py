@@ -62,10 +62,29 @@ def file_and_line(where: Where) -> tuple[str, int]:
 
 def describe(where: Where) -> str:
     """Return `train.py:12: y = a * b`, the source part only where it can be read."""
-    code, line = where[0], line_number(where)
-    source = linecache.getline(code.co_filename, line).strip()
-    place = f"{_short(code.co_filename)}:{line}"
-    return f"{place}: {source}" if source else place
+    return describe_line(where[0].co_filename, line_number(where))
+
+
+def describe_line(filename: str, line: int) -> str:
+    """Return the same for a line of a file."""
+    source = linecache.getline(filename, line).strip()
+    return f"{_short(filename)}:{line}: {source}" if source else f"{_short(filename)}:{line}"
+
+
+def pointed(where: Where) -> str:
+    """Return what `describe` does, and under it carets at the part of the line that is meant, where Python knows it."""
+    said, code = describe(where), where[0]
+    positions = list(getattr(code, "co_positions", tuple)())
+    first, last, start, end = positions[where[1] // 2] if where[1] // 2 < len(positions) else (None,) * 4
+    source = linecache.getline(code.co_filename, line_number(where))
+    whole = source.strip()
+    if not whole or start is None or end is None or first != last or first != line_number(where):
+        return said
+    start, end = (len(source.encode()[:n].decode(errors="ignore")) for n in (start, end))
+    lead = len(source) - len(source.lstrip())
+    if end - start >= len(whole):  # all of it: nothing to point at
+        return said
+    return f"{said}\n{' ' * (len(said) - len(whole) + start - lead)}{'^' * (end - start)}"
 
 
 def _short(filename: str) -> str:

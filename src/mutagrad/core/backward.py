@@ -15,6 +15,7 @@ from ..base.modes import OTHER_KIND, Modes, mode, tidy
 from ..base.operands import Array
 from ..base.provenance import here
 from .arithmetic import ON_ARRAYS, ON_TENSORS
+from .evidence import Evidence
 from .factory import detached, make, window_or_none
 from .fast_sweep import FastSweep
 from .graph import UNKNOWN_SHAPE, Adjoint, Freed, Hooks, Leaf, Node, Writer, positions, positions_in
@@ -136,20 +137,17 @@ def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list
             for t, g in zip(tensors, seeds)]
 
 
-class Run:
-    """One sweep while it runs: where it began, what it visits, and what is to be called when it is over."""
+class Run(Evidence):
+    """One sweep while it runs: what it visits, and what is to be called when it is over."""
 
-    __slots__ = ("roots", "useful", "callbacks", "notes")
-
-    def __init__(self, roots: list[Writer], useful: set[Writer] | None) -> None:
-        self.roots, self.useful = roots, useful
-        self.callbacks: list[Callable[[], None]] | None = None
-        self.notes: dict[Hashable, dict[str, Any]] | None = None  # what a hook on several tensors has seen so far
+    callbacks: list[Callable[[], None]] | None = None
+    notes: dict[Hashable, dict[str, Any]] | None = None  # what a hook on several tensors has seen so far
+    useful: set[Writer] | None = None  # the only nodes worth visiting, if not all are
 
     def reached(self) -> set[Writer]:
         """Return all that it visits."""
         seen: set[Writer] = set()
-        stack: list[Writer | None] = list(self.roots)
+        stack: list[Writer | None] = [start[0] for start in self.starts]
         while stack:
             node = stack.pop()
             if node is not None and node not in seen and (self.useful is None or node in self.useful):
@@ -182,15 +180,19 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
               only: bool, edge: Mapping[Writer, Callable[[Any], None]] | None = None) -> None:
     """Run one sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes that reach `wanted`."""
     arithmetic = ON_TENSORS if create_graph else ON_ARRAYS
-    roots = [node for node, _, _ in seeds]
-    useful = reaching(roots, wanted) if only else None
-    run = Run(roots, useful)
-    before, errors = mode.now, fp_state()
+    before, errors, across, freed = mode.now, fp_state(), others(), Freed(here())
+    # What part of another sweep finds, or one that is traced, is no evidence of its own.
+    run = Run(seeds, freed, retain, edge is None and before.sweep is None and before.kind is None)
+    if only:
+        run.useful = useful = reaching([node for node, _, _ in seeds], wanted)
+        run.wanted = tuple(map(ref, wanted))
+    else:
+        useful = None
     try:
         mode.now = Modes(before, recorded=create_graph, sweep=run)
         set_fp_state(SILENT)
-        sweep = SWEEP_ACROSS if others() else SWEEP
-        sweep(arithmetic, Freed(here()), retain, deposit, wanted, useful, edge or {}).run(seeds)
+        sweep = SWEEP_ACROSS if across else SWEEP
+        sweep(arithmetic, freed, retain, deposit, wanted, useful, edge or {}).run(seeds)
         for callback in run.callbacks or ():  # which may add another
             callback()
     except MemoryError as error:
@@ -199,6 +201,9 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
         mode.now = before
         set_fp_state(errors)
         tidy()
+    if run.callbacks is not None or run.notes is not None or only:
+        run.callbacks = run.notes = run.useful = None
+    run.finish()
 
 
 # ---------------------------------------------------------------------------------------------------------- the answers
@@ -459,6 +464,8 @@ def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
 
 def _call_after(leaf: Writer | None, tensor: TensorBase) -> None:
     after = getattr(leaf, "after", None)
+    if after and mode.now.sweep is not None:
+        mode.now.sweep.answered("after", 0, [])
     for hook, in after.in_order() if after else ():
         if hook(tensor) is not None:
             raise BadArgument("register_post_accumulate_grad_hook: hooks should return None.",

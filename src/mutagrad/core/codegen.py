@@ -27,6 +27,7 @@ from ..base.errors import BadArgument, BadValue, OutOfMemory
 from ..base.modes import NOT_RECORDING, mode
 from ..base.operands import Array
 from ..base.provenance import OURS
+from .evidence import compared
 from .factory import CODEGEN_GLOBALS, in_order, make, window_as
 from .graph import UNKNOWN_SHAPE, Adjoint, Leaf, Node, Writer, next_order, window_of
 from .number import PLAIN, number
@@ -171,6 +172,12 @@ def _record_code(op: Op, arrays: list[str]) -> str:
         "            storage.writer = node")
 
 
+def _unrecorded_code(op: Op) -> list[str]:
+    """Return lines that note where history ends in an operation without derivative, such as a comparison."""
+    return [f"    if {x}._storage.writer is not None: compared(OP.name, {x}._storage.writer)"
+            for x in ARGUMENTS[:len(op.inputs)]]
+
+
 # What gives truth values.
 ASKS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, np.isinf, np.isfinite,
         np.signbit, np.logical_and, np.logical_or, np.logical_xor, np.logical_not}
@@ -248,7 +255,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         "    made._storage = storage",
         "    made._offset = made._grad = storage.writer = storage.ledger = storage.root = storage.leaf = None",
         "    storage.version = 0",
-        *([_record_code(op, arrays)] if differentiable else []),
+        *([_record_code(op, arrays)] if differentiable else _unrecorded_code(op)),
         "    return made",
     ]
     return "\n".join(lines) + "\n"
@@ -519,7 +526,7 @@ CODEGEN_GLOBALS.update(
     MIDDLE=large.MIDDLE, PLENTY=large.PLENTY, Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND, Refused=Refused,
     forward_for=forward_for, NOT_RECORDING=NOT_RECORDING,
     Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage,
-    UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected,
+    UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected, compared=compared,
     begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
     getframe=sys._getframe, in_single=in_single, into=into, is_worth=large.is_worth,
     is_spread=_is_spread, keep=keep, large=_large, mode=mode, ndarray=ndarray,

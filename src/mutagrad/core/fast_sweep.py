@@ -30,7 +30,7 @@ class FastSweep(Sweep):
     # As long as it is because a call costs as much as an operation.
     def run(self, seeds: list[tuple[Writer, Window | None, Adjoint]]) -> None:
         arithmetic, adjoints, owned = self.arithmetic, self.adjoints, self.owned
-        heap, accumulate = self.heap, self.accumulate
+        heap, accumulate, keep = self.heap, self.accumulate, self.keep
         xp, restore, small, reachable = arithmetic.xp, arithmetic.restore, arithmetic.small, self.reachable
         retain, freed, deposit, nodes = self.retain, self.freed, self.deposit, 0
         wrong, look = ([True], _no_nan) if self.anomaly else (self.fp_error, strong_zeros)
@@ -119,6 +119,7 @@ class FastSweep(Sweep):
                             accumulate(before, None, gx)
             gx = grads = found = saved = None  # or the newest adjoint would seem to have another owner
             if not retain and op.frees:
+                keep(node.saved)
                 node.saved = freed
         counters.nodes += nodes
 
@@ -128,7 +129,7 @@ class FastSweep(Sweep):
         Loops over elements are made of these: the same as the sweep does, on the one buffer that they hand down.
         Return how many there were.
         """
-        adjoints, heap, xp, accumulate = self.adjoints, self.heap, self.arithmetic.xp, self.accumulate
+        adjoints, heap, xp, accumulate, keep = self.adjoints, self.heap, self.arithmetic.xp, self.accumulate, self.keep
         if holder[0].__class__ is list:
             holder.append(self.materialize(node.whole, holder.pop()))
         if node not in self.owned:
@@ -158,6 +159,7 @@ class FastSweep(Sweep):
                     else:
                         accumulate(writer, window, gx)
             if freed is not None and op.frees:
+                keep(saved)
                 node.saved = freed
             count += 1
             if (before.__class__ is not Node or before.written.__class__ is not int or before.hooks is not None

@@ -8,6 +8,7 @@ from ..base.errors import BadArgument, BadData, BadValue, DTypeError, GradientEr
 from ..base.modes import OTHER_KIND
 from .backward import check_separate
 from .dtypes import FLOAT, of_array
+from .evidence import cut
 from .graph import Leaf, Node
 from .storage import TensorBase, another_history, check_inside, part_history
 from .sweep import OUTPUT
@@ -103,6 +104,7 @@ def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
 
 def detach_(tensor: AnyTensor) -> AnyTensor:
     """Cut the tensor off its history: from now on it is a constant."""
+    cut("detach_", tensor)
     tensor._storage = another_history(tensor)
     return tensor
 

@@ -105,6 +105,12 @@ def _maker(node: Node) -> tuple[Node | str | None, bool]:
     return node if _has_nan(known.get(("out", 0))) or _has_nan(_result(node, known)) else None, certain
 
 
+def maker_of(node: Node) -> Node | None:
+    """Return the node that made a nan which this one has read, or itself if it makes one; None if neither is known."""
+    maker, _ = silently(_maker, node)
+    return maker if isinstance(maker, Node) else None
+
+
 def _result(node: Node, known: dict[tuple[str, int], Any]) -> Any:
     """What the operation computed, if everything that it read is known."""
     op = node.op

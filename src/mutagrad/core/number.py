@@ -32,7 +32,7 @@ from ..base.provenance import OURS
 from .storage import TensorBase
 
 # Files whose functions stand between the one that asks and the one that is meant.
-_BETWEEN = {os.path.join(os.path.dirname(os.path.dirname(__file__)), *path.split("/"))
+BETWEEN = {os.path.join(os.path.dirname(os.path.dirname(__file__)), *path.split("/"))
             for path in ("base/modes.py", "core/number.py", "tensors/protocols.py",
                          "torch_api/torch_function.py", "xla/devices.py")}
 
@@ -91,7 +91,7 @@ def _our_frames(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         name = frame.f_code.co_filename
         if name in OURS:
-            if name not in _BETWEEN:
+            if name not in BETWEEN:
                 yield frame
         elif frame.f_globals.get("__name__", "").partition(".")[0] not in ("numpy", "scipy"):
             return

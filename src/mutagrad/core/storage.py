@@ -348,6 +348,7 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Array:
     if IN_USE and is_frozen(array):  # whose copies cost nothing
         return array.copy()
     memory = tensor._storage.root or tensor._storage
+    counters.referenced += array.nbytes
     with (lock := _LOCKS[id(memory) >> 4 & 63]):
         ledger = memory.ledger
         if ledger is None:

@@ -66,8 +66,8 @@ class Sweep:
     sweep ends at those in `stop_at`: their hooks and what lies beyond are for another one.
     """
 
-    __slots__ = ("adjoints", "anomaly", "arithmetic", "captures", "deposit", "fp_error", "freed", "heap", "owned",
-                 "reachable", "retain", "stop_at")
+    __slots__ = ("adjoints", "anomaly", "arithmetic", "captures", "deposit", "fp_error", "freed", "heap", "keep",
+                 "owned", "reachable", "retain", "stop_at")
 
     def __init__(self, arithmetic: Arithmetic, freed: Freed, retain: bool,
                  deposit: Callable[[Leaf, list[Any], bool], None] | None,
@@ -79,6 +79,7 @@ class Sweep:
         self.owned: set[Writer] = set()
         self.heap: list[tuple[int, Any]] = []  # the nodes that have an adjoint, newest first
         now = mode.now
+        self.keep = now.sweep.kept.append  # for what it frees: drops it, unless that is small
         self.anomaly = now.anomaly and now.anomaly_checks_nan
         self.fp_error = fp_error.raised if now.strong_zeros else ()
         fp_error.raised.clear()
@@ -117,6 +118,7 @@ class Sweep:
             if gx is not None:
                 self.accumulate(before, window, gx)
         if not self.retain and node.op.frees:
+            self.keep(node.saved)
             node.saved = self.freed
 
     def reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
@@ -150,6 +152,7 @@ class Sweep:
         if node.hooks:
             g = holder.pop() if node in self.owned or holder[0].__class__ is dict else self.arithmetic.own(holder, None)
             g, mine = self.arithmetic.call_hooks(node.hooks, g)
+            mode.now.sweep.answered("hook", node.order, [g])
             if mine:
                 self.owned.add(node)
             else:

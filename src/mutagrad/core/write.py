@@ -14,6 +14,7 @@ from ..base.modes import OTHER_KIND, mode
 from ..base.operands import Array
 from ..base.provenance import OURS
 from .dtypes import of_array
+from .evidence import overwritten
 from .factory import AnyTensor, make, whole_memory, window_or_none
 from .graph import UNKNOWN_SHAPE, Node, Writer, element_type, next_order, picking, positions_in, window_of
 from .op import Op, forward_for, same, variant
@@ -72,7 +73,11 @@ def set_write(node: Node, storage: Storage, window: Window) -> None:
     """Make the node of a fresh result a write to `window` of a storage. If that is all of it, the past is over."""
     node.whole = storage.buffer.shape, storage.buffer.dtype
     node.written = window
-    node.append(None if covers(window, node.whole) else storage.writer)
+    if covers(window, node.whole):
+        node.append(None)
+        overwritten(node, storage.writer)
+    else:
+        node.append(storage.writer)
 
 
 def begin_write(op: Op, target: TensorBase, tensors: Sequence[TensorBase], arrays: Sequence[Array],
@@ -120,6 +125,8 @@ def _write_node(op: Op, target: TensorBase, tensors: Sequence[TensorBase], index
     node = new_node(chosen, inputs, tuple(windows))
     if window is not None:
         set_write(node, target._storage, window)
+    else:
+        overwritten(node, target._storage.writer)
     return node
 
 
@@ -241,6 +248,8 @@ def compute_into(storage: Storage, node: Node, window: Window | None) -> None:
     """
     if window is not None:
         set_write(node, storage, window)
+    else:
+        overwritten(node, storage.writer)
     node.order = next_order()
     storage.writer = node
 

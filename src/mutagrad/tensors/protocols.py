@@ -9,6 +9,7 @@ from ..arrays.dlpack import lend
 from ..base.errors import BadArgument, BadData, BadValue, GradientError, NotSupported
 from ..base.modes import mode
 from ..core.dtypes import bfloat16, of_array
+from ..core.evidence import cut, was_swept
 from ..core.factory import make
 from ..core.number import check_taken, number, taken_here
 from ..core.op import TABLE
@@ -25,6 +26,8 @@ def item(tensor: TensorBase) -> Any:
     if tensor._array.size != 1:
         raise BadValue(f"item: a tensor of shape {tensor._array.shape} has {tensor._array.size} elements, not one",
                        fix="x.tolist()")
+    if tensor._storage.writer is not None and not was_swept(tensor):
+        cut("item", tensor)
     return tensor._array.item()
 
 
@@ -119,6 +122,7 @@ def numpy(tensor: TensorBase, *, force: bool = False) -> Any:
                             why="Can't call numpy() on Tensor that requires grad", fix="x.detach().numpy()")
     if tensor.dtype is bfloat16:
         raise BadArgument("numpy: got a tensor of bfloat16", why="NumPy has no such type", fix="x.float().numpy()")
+    cut("numpy", tensor)
     return export(tensor)
 
 

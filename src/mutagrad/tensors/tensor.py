@@ -21,6 +21,7 @@ from ..core import indexing, leaf as history
 from ..core.backward import RemovableHandle, backward, register_after, register_hook, retain_grad, retains_grad
 from ..core.codegen import in_place
 from ..core.dtypes import dtype, float32, get_default_dtype, of_array
+from ..core.evidence import cut
 from ..core.factory import become, detached, results_are
 from ..core.promote import as_operand
 from ..core.size import Size
@@ -250,6 +251,7 @@ class Tensor(TensorBase):
 
     def detach(self) -> Tensor:
         """Return the same memory without the history: writes are seen in both, gradients do not pass."""
+        cut("detach", self, direct=True)
         return detached(self)  # type: ignore[no-any-return]
 
     detach_ = history.detach_
@@ -257,6 +259,7 @@ class Tensor(TensorBase):
     @property
     def data(self) -> Tensor:
         """The same memory without the history; assigned to, it takes the memory of another tensor."""
+        cut("data", self, direct=True)
         return detached(self)  # type: ignore[no-any-return]
 
     @data.setter
@@ -299,6 +302,7 @@ class Tensor(TensorBase):
     item, numpy = protocols.item, protocols.numpy
 
     def tolist(self) -> Any:
+        cut("tolist", self)
         return self._array.tolist()
 
     __array__, __array_ufunc__ = protocols.as_array, protocols.apply_ufunc

@@ -26,6 +26,7 @@ from ..base.provenance import describe
 from ..base.pytree import tree_flatten, tree_unflatten
 from ..core.backward import run_sweep
 from ..core.dtypes import dtype
+from ..core.evidence import user_code
 from ..core.graph import Leaf, Node, next_order
 from ..core.storage import TensorBase, memory_of, save
 from ..core.sweep import OUTPUT
@@ -95,7 +96,7 @@ class Recomputed:
         seeds = [(outputs[self.places[i]]._storage.writer, None, value) for i, value in given.items()]
         edge = {end: partial(arrived, key) for end, key in fence.ends.items()}
         run_sweep(seeds, recorded, recorded, None, {}, False, edge)
-        return [None if link is None else found.get(key) for link, key in zip(links, self.inputs)]
+        return user_code(links, [None if link is None else found.get(key) for link, key in zip(links, self.inputs)])
 
     def _again(self, saved: tuple[Any, ...], fence: Fence) -> list[TensorBase]:
         """The outputs once more: from the arguments as they were, and the same random numbers."""

@@ -45,6 +45,7 @@ from ...core.dtypes import (
     promote_types,
     scalar_dtype,
 )
+from ...core.evidence import cut
 from ...core.factory import make, view
 from ...core.number import number
 from ...core.op import RECORDED
@@ -178,6 +179,7 @@ def _values(tensor: Tensor) -> Array:
         warnings.warn("tensor: a tensor that requires a gradient is copied as data, without its history, so no "
                       "gradient will reach it. x.clone() and mutagrad.stack([x, y]) keep it; x.detach() says that it "
                       "is meant", UserWarning, stacklevel=to_user())
+        cut("tensor", tensor)
     return tensor._array
 
 

@@ -21,6 +21,7 @@ from ...base.modes import mode
 from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
 from ...core.dtypes import BOOL, FLOAT
+from ...core.evidence import cut
 from ...core.factory import make
 from ...core.number import PLAIN, number
 from ...core.op import RAW, RECORDED, Op, same, zero
@@ -46,6 +47,7 @@ def cast(x: Tensor, to: Any) -> Any:
     """A copy of another element type (an array type); to a float or complex type it is differentiable."""
     if to.kind in "fcV" and x._array.dtype.kind in "fcV":
         return _cast(x, to, x._array.dtype)
+    cut("cast", x)
     return make(cast_array(x._array, to))
 
 

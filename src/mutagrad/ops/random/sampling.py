@@ -20,6 +20,7 @@ from ...base.layout import layout as Layout
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, INTEGER, as_dtype, dtype as DType, finfo, get_default_dtype, iinfo, int64, of_array
+from ...core.evidence import cut
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import zero
@@ -221,6 +222,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     tensor([2, 2])
     """
     weights = _float_tensor(input, "multinomial")._array.astype(np.float64)
+    cut("multinomial", input)
     _check_weights(weights, num_samples, replacement)
     if out is not None and out._array.dtype != np.dtype("int64"):
         raise DTypeError(f"multinomial: positions are int64, and out is {out.dtype.name}",

@@ -15,6 +15,7 @@ from ...base.operands import Array
 from ...base.sockets import socket
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, as_dtype, complex128, dtype, float64, of_array
+from ...core.evidence import cut
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import RAW, RECORDED
@@ -367,6 +368,7 @@ def aminmax(input: Tensor, *, dim: Dims = None, keepdim: bool = False, axis: Dim
 @may_need_much
 def _position(name: str, x: Tensor, dim: int | None, keepdim: bool) -> Any:
     array = ordered(x, name)
+    cut(name, x)
     find = np.argmax if name in ("argmax", "max") else np.argmin
     if dim is None:
         not_empty(x, tuple(range(array.ndim)), name)
@@ -445,6 +447,7 @@ def _truth(function: Callable[..., Array], name: str, x: Tensor, dim: Dims, keep
     """Booleans; bytes for bytes, which were PyTorch's booleans once."""
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = tensor_argument(x, name)._array
+    cut(name, x)
     one_by_one = isinstance(dim, (tuple, list)) and not dim  # of no dimensions: element by element
     dims = () if one_by_one else whole_dims(dim, array.ndim, name)
     found = np.asarray(function(array, dims, keepdims=keepdim))
@@ -467,6 +470,7 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = 
 def count_nonzero(input: Tensor, dim: Dims = None, *, axis: Dims = None) -> Any:
     """Return how many elements are not zero."""
     array = tensor_argument(input, "count_nonzero")._array
+    cut("count_nonzero", input)
     dims = whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero")
     found = compiled.reduce("nonzero", array, dims)
     return make(np.asarray(np.count_nonzero(array, axis=dims) if found is None else found))

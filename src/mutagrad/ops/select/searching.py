@@ -14,6 +14,7 @@ from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError,
 from ...base.modes import mode
 from ...base.operands import Array
 from ...core.dtypes import of_array
+from ...core.evidence import cut
 from ...core.factory import make
 from ...core.indexing import copy_, read
 from ...core.number import whole_number
@@ -175,6 +176,9 @@ def searchsorted(sorted_sequence: TensorBase, input: TensorBase | float | None =
     right = _side(right, side)
     given = as_operand(input, "searchsorted")
     values = given._array if isinstance(given, TensorBase) else np.array(given)
+    for searched in (sorted_sequence, given):
+        if isinstance(searched, TensorBase):
+            cut("searchsorted", searched)
     _check_sequence(sequence, values)
     if sorter is not None:
         sequence = np.take_along_axis(sequence, _sorter(sorter, sequence), -1)
@@ -254,6 +258,7 @@ def _counted(places: Array, weights: Array, count: int) -> Any:
 def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *, out: TensorBase | None = None) -> Any:
     """Return how many elements fall into each of equally wide bins between min and max."""
     array = _countable(input, "histc")
+    cut("histc", input)
     bins = whole_number(bins, "histc", "bins")
     if bins <= 0:
         raise BadValue(f"histc: bins={bins} must be positive", fix="bins=100")

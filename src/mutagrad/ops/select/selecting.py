@@ -14,6 +14,7 @@ from ...arrays.places import add_at, beside, combine, nonzero as nonzero_places,
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
+from ...core.evidence import cut
 from ...core.factory import make
 from ...core.index import ALL, as_vector, basic_view, index_shape, positions, split_index, vector_of
 from ...core.indexing import as_value, copy_, put, put_where, read
@@ -494,7 +495,7 @@ def put_copy(input: TensorBase, index: TensorBase, source: TensorBase, accumulat
 @may_need_much
 def nonzero(input: TensorBase, *, as_tuple: bool = False, out: TensorBase | None = None) -> Any:
     """Return where elements are not zero: a row for each, or a tuple of index tensors."""
-    tensor_argument(input, "nonzero")
+    cut("nonzero", tensor_argument(input, "nonzero"))
     array = input._array
     if as_tuple:
         return tuple(make(i) for i in nonzero_places(array if array.ndim else array.reshape(1)))

@@ -11,6 +11,7 @@ from ...arrays.slices import in_slices
 from ...base import return_types
 from ...base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, may_need_much
 from ...base.operands import Array
+from ...core.evidence import cut
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.out_arg import write_out
@@ -64,6 +65,7 @@ def _direction(name: str, **settings: Any) -> bool:
 def _sortable(x: Tensor, name: str) -> Tensor:
     if tensor_argument(x, name)._array.dtype.kind == "c":
         raise DTypeError(f"{name}: complex numbers have no order", fix="x.abs() or x.real")
+    cut(name, x)
     return x
 
 
