@@ -170,6 +170,14 @@ def test_fix_writes_the_file(tmp_path: Path) -> None:
     assert doctor(tmp_path, text, "SCRIPT").returncode == 0
 
 
+def test_gradients_that_did_not_come(tmp_path: Path) -> None:
+    source = ("import torch\nv = torch.ones(2, requires_grad=True)\nw = torch.ones(2, requires_grad=True)\nm = torch.nn.Linear(2, 2)\n"
+              "loss = (w * torch.zeros(2) + v.detach()).sum() + torch.relu(m(torch.ones(2)) - 100).sum()\nloss.backward()\n")
+    told = {f["line"]: f["message"] for f in json.loads(doctor(tmp_path, source, "--json", "SCRIPT").stdout)["findings"]}
+    assert "v has no gradient at the end: it was cut off by detach() (script.py:5)" in told[2]
+    assert "the gradient of w is zero everywhere" in told[3] and "m.weight" in told[4] and "dead" in told[4]
+
+
 def test_a_good_program(tmp_path: Path) -> None:
     found = doctor(tmp_path, "import torch\nx = torch.ones(2, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad)", "SCRIPT")
     assert found.returncode == 0 and "PyTorch accepts this program" in found.stdout and "tensor([2., 2.])" in found.stdout

@@ -33,7 +33,7 @@ from .storage import TensorBase
 
 # Files whose functions stand between the one that asks and the one that is meant.
 BETWEEN = {os.path.join(os.path.dirname(os.path.dirname(__file__)), *path.split("/"))
-            for path in ("base/modes.py", "core/number.py", "tensors/protocols.py",
+            for path in ("base/modes.py", "core/number.py", "explain/watching.py", "tensors/protocols.py",
                          "torch_api/torch_function.py", "xla/devices.py")}
 
 # What generated functions take as it is. None stands for a bound that was left out.

@@ -17,6 +17,7 @@ class Books:
     def __init__(self) -> None:
         self.findings = Findings()
         self.unknown: dict[str, int] = {}  # functions of which it is not known what PyTorch keeps
+        self.sweeps = 0
         self.stumbled: list[str] = []  # what doctor itself could not do
         self._updated_at: Where | None = None
         self._shadows: dict[int, tuple[Any, Shadow]] = {}

@@ -16,6 +16,7 @@ from ...torch_api import run as running
 from . import report
 from .diagnosis import Diagnosis
 from .edits import write
+from .endings import look_at_gradients
 from .fixes import propose, rewritten
 
 SUMMARY = "run a PyTorch program, and say what PyTorch would reject or get wrong, and how to write it"
@@ -43,7 +44,8 @@ def run(options: argparse.Namespace) -> int:
     apart = options.output is None and (options.json or options.sarif)
     with _stdout_apart(apart) as stdout:
         status = _watched(options, diagnosis)
-        propose(diagnosis.findings)
+        diagnosis.carefully(lambda: look_at_gradients(diagnosis), "the end")
+        diagnosis.carefully(lambda: propose(diagnosis.findings), "the rewrites")
         _write(options, diagnosis, stdout)
         if options.fix:
             _fix(options, diagnosis)

@@ -53,19 +53,22 @@ class Diagnosis(Books, Watcher):
         self.findings.add(kind, last_of_user(frames), name="this call", error=what, fix=error.fix)
 
     def before(self, call: Call) -> None:
-        self._carefully(self._look, call)
+        if not self.carefully(lambda: self._look(call), call.name):
+            call.notes = None
 
     def after(self, call: Call) -> None:
         if call.error is None and call.notes is not None:
-            self._carefully(self._enter_grads if call.notes.name in SWEEPS else self._enter_in_books, call)
+            step = self._enter_grads if call.notes.name in SWEEPS else self._enter_in_books
+            self.carefully(lambda: step(call), call.name)
 
-    def _carefully(self, step: Callable[[Call], None], call: Call) -> None:
+    def carefully(self, step: Callable[[], None], name: str) -> bool:
         """Take a step without ever getting in the program's way: what goes wrong here is told in the report."""
         try:
-            step(call)
+            step()
         except Exception as error:
-            call.notes = None
-            self.stumbled.append(f"{call.name}: {type(error).__name__}: {error}")
+            self.stumbled.append(f"{name}: {type(error).__name__}: {error}")
+            return False
+        return True
 
     def _look(self, call: Call) -> None:
         name = short(call.name)

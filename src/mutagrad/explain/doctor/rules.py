@@ -277,6 +277,7 @@ def after_write(doctor: Books, call: Call, slot: str, write: Write) -> None:
 
 def before_sweep(doctor: Books, call: Call) -> None:
     """Note what PyTorch's backward would refuse, or compute from values that have changed."""
+    doctor.sweeps += 1
     roots, seeds, inputs, retain = _asked(call)
     for tensor, seed in zip(roots, seeds):
         if seed is None and tensor._array.size != 1:
