@@ -16,6 +16,7 @@ import mutagrad as mg
 from fuzz.generator import generate
 from mutagrad.base.errors import BadArgument, BadValue, ModeError
 from mutagrad.core import backward
+from mutagrad.core.evidence import SWEEPS
 from mutagrad.explain import tracing
 from mutagrad.explain.page import page_data
 from mutagrad.explain.recording import Event
@@ -360,6 +361,7 @@ def test_nothing_is_kept_alive() -> None:
         held = [weakref.ref(value) for value in (x, y, z, y._storage.buffer, z.grad_fn)]
         live = t.live
         del x, y, z
+        SWEEPS.clear()  # what is remembered for `why`
         gc.collect()
         assert [reference() for reference in held] == [None] * 5
         mg.ones(1)
