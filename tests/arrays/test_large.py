@@ -101,7 +101,7 @@ def test_the_last_pixel_of_very_many(kernels: str) -> None:
     image = mg.zeros(1, 1, 1, size)
     image[..., -1] = 5.0
     image.requires_grad_()
-    out = mg.nn.functional.grid_sample(image, mg.tensor([[[[1.0, 0.0]]]]).expand(1, 1, points, 2), padding_mode="border",
-                        align_corners=True)
+    grid = mg.tensor([[[[1.0, 0.0]]]]).expand(1, 1, points, 2)
+    out = mg.nn.functional.grid_sample(image, grid, padding_mode="border", align_corners=True)
     out.sum().backward()
     assert (out == 5).all() and image.grad[0, 0, 0, -1] == points
