@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterable
+from types import FrameType
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -230,12 +231,18 @@ class Cut(NamedTuple):
 CUTS: deque[tuple[str, tuple[ref[Any], ...], Where, int]] = deque(maxlen=2048)
 
 
+def _caller() -> FrameType:
+    """The frame that called the function that takes a note; that function's own, if it was called by no Python."""
+    frame = sys._getframe(2)
+    return frame.f_back or frame
+
+
 def cut(kind: str, tensor: TensorBase, direct: bool = False) -> None:
     """Note that something was made of a tensor with a history, and has none; if `direct`, where the user asked."""
     writer = tensor._storage.writer
     if writer is None or NOT_RECORDING and not mode.now.recorded:
         return
-    frame = sys._getframe(2)
+    frame = _caller()
     code = frame.f_code
     while code.co_filename in OURS and frame.f_back is not None:
         if direct and code.co_filename not in BETWEEN:
@@ -247,19 +254,22 @@ def cut(kind: str, tensor: TensorBase, direct: bool = False) -> None:
 
 def not_recording() -> None:
     """Note where the user switches recording off: what is computed there has no history, and leaves no other trace."""
-    frame = sys._getframe(2)
+    frame = _caller()
     while frame.f_code.co_filename in OURS and frame.f_back is not None:
         if not frame.f_code.co_filename.endswith("modes.py"):
             return
         frame = frame.f_back
-    CUTS.append(("no_grad", (), (frame.f_code, frame.f_lasti), next_order()))
+    where = frame.f_code, frame.f_lasti
+    if CUTS and CUTS[-1][0] == "no_grad" and CUTS[-1][2] == where:
+        CUTS.pop()  # of a loop, the latest is enough
+    CUTS.append(("no_grad", (), where, next_order()))
 
 
 def compared(kind: str, writer: Any) -> None:
     """Note the same for an operation without derivative, in passing: loops decide by these."""
     if NOT_RECORDING and not mode.now.recorded or not isinstance(writer, (Node, Leaf)):
         return
-    frame = sys._getframe(2)
+    frame = _caller()
     code = frame.f_code
     while code.co_filename in OURS and frame.f_back is not None:
         frame = frame.f_back
