@@ -157,17 +157,17 @@ def test_every_declared_operation_has_a_sample() -> None:
     assert set(TABLE) <= sampled, f"without a sample: {sorted(set(TABLE) - sampled)}"
 
 
-# Public callables that are not operations on tensors; test_semantics.py has them.
+# Public callables that are not operations on tensors; test_semantics.py and tests/explain have them.
 NOT_OPERATIONS = set(words("""
-    arange as_tensor can_cast empty empty_like eye from_numpy full full_like get_default_dtype get_kernels get_num_threads get_rng_state initial_seed
+    arange as_tensor can_cast describe draw empty empty_like eye from_numpy full full_like get_default_dtype get_kernels get_num_threads get_rng_state initial_seed
     is_anomaly_check_nan_enabled is_anomaly_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor keep_memory linspace logspace manual_seed numel ones
     ones_like promote_types rand rand_like randint randint_like randn randn_like randperm result_type seed set_default_dtype set_kernels set_num_threads
-    set_printoptions set_rng_state show_config stats tensor zeros zeros_like"""))
+    set_printoptions set_rng_state show_config stats summary tensor why zeros zeros_like"""))
 NOT_METHODS = set(words("""
     as_subclass backward cpu cuda data_ptr detach_ dim element_size is_complex is_contiguous is_floating_point is_inference is_signed item
     ndimension nelement new_empty new_full new_ones new_tensor new_zeros normal_ numel numpy register_hook
     register_post_accumulate_grad_hook requires_grad_ retain_grad size squeeze_ storage_offset stride t_ to tolist transpose_ type type_as
-    uniform_ unsqueeze_"""))
+    uniform_ unsqueeze_ why"""))
 
 
 def public(owner: Any) -> set[str]:

@@ -90,7 +90,7 @@ class Evidence:
             BEGUN[0] = freed
             if counters.referenced <= FEW_BYTES and not retained:
                 self.kept = deque(maxlen=FEW_NODES)
-            if len(seeds) > 1 or seeds[0][2].__class__ is not np.ndarray or seeds[0][2].ndim:
+            if len(seeds) != 1 or seeds[0][2].__class__ is not np.ndarray or seeds[0][2].ndim:
                 self.starts = [(writer, window, kept_value(g)) for writer, window, g in seeds]
 
     def answered(self, kind: str, order: int, answers: list[Any]) -> None:
