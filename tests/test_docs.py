@@ -3,6 +3,10 @@
 In every document, blocks of `python` run from top to bottom in one namespace. One with `>>>` is a doctest; any other is executed, and if a
 block of `text` follows at once, that is what it must have printed. A block that begins with `# NAME.py` runs under that name, so
 that errors in it say where. A block of `py` quotes the file that its first line names.
+
+A block of `python torch` is a program for PyTorch. It runs in the namespace as well, with `torch` standing for mutagrad, and it is a
+file for the `console` blocks below it: their `$ mutagrad` commands run here, their `$ python` commands, which are about PyTorch
+itself, in `tests/oracle/test_questions.py`. `...` in what they print stands for anything.
 """
 from __future__ import annotations
 
@@ -10,7 +14,10 @@ import contextlib
 import doctest
 import io
 import linecache
+import os
 import re
+import sys
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,13 +26,15 @@ from typing import Any, NamedTuple
 import pytest
 
 import matrix
-from mutagrad import tour
+from mutagrad import as_torch, cli, tour
 from mutagrad.base.errors import MissingExtra
 from mutagrad.core.op import TABLE
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```([\w ]*)\n(.*?)^```$", re.M | re.S)
+COMMAND = re.compile(r"^\$ (\w+) (.*)\n((?:(?!\$ ).*\n)*)", re.M)
+CARETS = re.compile(r"^ *\^+\n", re.M)  # Python 3.10 does not know the columns of an expression
 
 
 class Block(NamedTuple):
@@ -46,7 +55,7 @@ def blocks(document: Path) -> Iterator[Block]:
 def each(kind: str) -> Any:
     """Parametrizes over the documents that have blocks of this kind."""
     found = [d for d in DOCUMENTS if any(b.kind == kind for b in blocks(d))]
-    return pytest.mark.parametrize("document", found, ids=lambda d: d.name)
+    return pytest.mark.parametrize("document", found, ids=lambda d: d.relative_to(ROOT).as_posix())
 
 
 def run(block: Block, document: Path, names: dict[str, Any]) -> str:
@@ -63,6 +72,26 @@ def run(block: Block, document: Path, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
+class Command(NamedTuple):
+    name: str  # python or mutagrad
+    arguments: list[str]
+    printed: str
+    line: int
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """The commands of a `console` block, with what is shown below them."""
+    for found in COMMAND.finditer(block.text):
+        yield Command(found[1], found[2].split(), found[3], block.line + block.text.count("\n", 0, found.start()))
+
+
+class Checker(doctest.OutputChecker):
+    """Compares with `...`, and without the carets where Python has none."""
+
+    def check_output(self, want: str, got: str, optionflags: int = 0) -> bool:
+        return super().check_output(want if sys.version_info >= (3, 11) else CARETS.sub("", want), got, doctest.ELLIPSIS)
+
+
 class Runner(doctest.DocTestRunner):
     def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
         if isinstance(exc_info[1], MissingExtra):
@@ -74,9 +103,55 @@ def check_session(block: Block, document: Path, names: dict[str, Any]) -> None:
     """Types the lines after `>>>` and compares what comes back."""
     session = doctest.DocTestParser().get_doctest(block.text, names, document.name, str(document), block.line - 1)
     failures = io.StringIO()
-    Runner(optionflags=doctest.ELLIPSIS).run(session, out=failures.write, clear_globs=False)
+    Runner(Checker(), optionflags=doctest.ELLIPSIS).run(session, out=failures.write, clear_globs=False)
     names.update(session.globs)
     assert not failures.getvalue(), failures.getvalue()
+
+
+def file_name(block: Block) -> str:
+    return block.text.partition("\n")[0].removeprefix("# ")
+
+
+def run_as_torch(block: Block, document: Path, names: dict[str, Any]) -> None:
+    """Executes a program for PyTorch on mutagrad, and leaves it as a file for the commands that follow."""
+    Path(file_name(block)).write_text(block.text, encoding="utf-8")
+    with as_torch(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run(block, document, names)
+
+
+def check_commands(block: Block, document: Path) -> None:
+    """Executes the `$ mutagrad` commands of a `console` block and compares what they print."""
+    for command in commands(block) if block.kind == "console" else ():
+        if command.name == "mutagrad":
+            printed = io.StringIO()
+            with as_torch(), contextlib.redirect_stdout(printed), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                cli.main(command.arguments)
+            same = Checker().check_output(command.printed, printed.getvalue())
+            assert same, f"{document.name}:{command.line} prints\n{printed.getvalue()}"
+
+
+def check(block: Block, document: Path, names: dict[str, Any]) -> None:
+    """Runs a block, and compares if it shows what is printed."""
+    if block.kind == "python torch":
+        run_as_torch(block, document, names)
+    elif block.kind == "python" and ">>> " in block.text:
+        check_session(block, document, names)
+    elif block.kind == "python":
+        printed = run(block, document, names)
+        assert block.printed is None or printed == block.printed, f"{document.name}:{block.line}"
+
+
+@pytest.fixture
+def own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a `$ mutagrad` command changes in its process is put back."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
 
 
 @pytest.fixture
@@ -90,14 +165,12 @@ def own_operations() -> Iterator[None]:
 
 @pytest.mark.smoke
 @each("python")
-def test_programs_run_and_print_what_is_shown(document: Path, own_operations: None) -> None:
+def test_programs_run_and_print_what_is_shown(document: Path, own_operations: None, own_process: None) -> None:
     names: dict[str, Any] = {"__name__": "document"}
     for block in blocks(document):
-        if block.kind == "python" and ">>> " in block.text:
-            check_session(block, document, names)
-        elif block.kind == "python":
-            printed = run(block, document, names)
-            assert block.printed is None or printed == block.printed, f"{document.name}:{block.line}"
+        check(block, document, names)
+    for block in blocks(document):  # afterwards: they are other processes, of whose sweeps `why` must not know
+        check_commands(block, document)
 
 
 @each("py")
@@ -109,14 +182,14 @@ def test_quotations_are_in_the_file_that_they_name(document: Path) -> None:
             assert not [line for line in lines if line.strip() not in source], f"{document.name}:{block.line}"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(document: Path) -> None:
     prose = FENCE.sub("", document.read_text(encoding="utf-8"))
     targets = [t.partition("#")[0] for t in re.findall(r"\]\(([^)\s]+)\)", prose) if not t.startswith(("http", "#"))]
     assert [t for t in targets if not (document.parent / t).exists()] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.relative_to(ROOT).as_posix())
 def test_make_commands_exist(document: Path) -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
     named = set(re.findall(r"`make ([a-z]+)`|^make ([a-z]+)", document.read_text(encoding="utf-8"), re.M))

@@ -28,6 +28,7 @@ PROGRAMS = {
     "by NumPy": ("y = x * 2\na = y.detach().numpy()\nl = (y * y).sum()\na[0] = 9\nl.backward()", "wrong", "numpy_write", 3),
     "unbind": ("y = x * 1\na, b, c = y.unbind()\na.mul_(2)", "raises", "write_to_one_of_several_views", 4),
     "rows": ("y = x * 1\nfor row in y:\n    row.add_(1)", "raises", "write_to_one_of_several_views", 4),
+    "no derivative": ("torch.bincount(torch.tensor([0, 2, 2]), x).sum().backward()", "raises", "no_derivative", 2),
     "stale": ("y = x * 1\na, b, c = y.unbind()\ny.mul_(2)\nz = a * 1", "raises", "stale_view", 5),
     "made in no_grad": ("y = x * 1\nwith torch.no_grad():\n    v = y[:2]\nv.mul_(2)", "raises", "write_to_view_made_in_no_grad", 5),
     "duplicates": ("y = torch.zeros(3)\ny[torch.tensor([0, 0])] = x[:2] * 2\ny.sum().backward()", "wrong", "duplicate_indices", 3),

@@ -208,6 +208,27 @@ def test_left_alone(why: str, fix) -> None:
     assert fix(LEFT_ALONE[why]) == dedent(LEFT_ALONE[why])
 
 
+# An update of the leaf by its gradient is not part of the program that is differentiated.
+UPDATES = {
+    "x -= 0.1 * x.grad": "with torch.no_grad():\n    x -= 0.1 * x.grad",
+    "x.add_(x.grad, alpha=-0.1)  # a step": "with torch.no_grad():\n    x.add_(x.grad, alpha=-0.1)  # a step",
+    "x[1:] += x.grad[1:]": "with torch.no_grad():\n    x[1:] += x.grad[1:]",
+    "if True:\n\tx -= x.grad": "if True:\n\twith torch.no_grad():\n\t    x -= x.grad",
+}
+NO_UPDATES = ["x += 1", "x *= 1 - x.grad", "x -= x * x.grad", "pass; x -= x.grad", "x -= x.grad; pass", "x.copy_(x.grad)"]
+
+
+@pytest.mark.parametrize("before", UPDATES)
+def test_an_update_is_not_recorded(before: str, fix) -> None:
+    start, end = "(x * x).sum().backward()\n", "\n(x * x).sum().backward()"
+    assert fix(start + before + end) == start + UPDATES[before] + end
+
+
+@pytest.mark.parametrize("line", NO_UPDATES)
+def test_other_writes_are_recorded(line: str, fix) -> None:
+    assert "no_grad" not in fix(f"(x * x).sum().backward()\n{line}\n(x * x).sum().backward()")
+
+
 def test_findings_of_one_file_are_made_together(fix) -> None:
     program = "y = x.exp()\ny += 1\nz = y * y\ny[0] = 2.\nw = torch.zeros(3)\ntorch.cos(x, out=w)\n(z + w).backward()\n"
     assert fix(program) == ("y = x.exp().clone()\ny += 1\nz = y.clone() * y.clone()\ny[0] = 2.\nw = torch.zeros(3)\n"

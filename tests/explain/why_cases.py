@@ -519,6 +519,14 @@ h = x * 2  #!
 (h * h).sum().backward()
 answer = mg.why(h)
 
+=== not_leaf | computed, and another loss was swept since
+x = mg.tensor([2., 3.], requires_grad=True)
+w = mg.tensor([1., 2.], requires_grad=True)
+y = x * 3  #!
+(y * y).sum().backward()
+(w * w).sum().backward()
+answer = mg.why(y)
+
 === not_leaf | a leaf that was moved to another type
 x = mg.tensor([1., 2.], requires_grad=True).double()  #!
 (x * x).sum().backward()

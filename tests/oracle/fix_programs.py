@@ -1049,6 +1049,43 @@ x = torch.tensor([1., 2.], requires_grad=True)
  .exp()
  .backward())
 
+# ---- update without no_grad: raises
+import torch
+w = torch.tensor([1., 2.], requires_grad=True)
+for step in range(3):
+    loss = (w ** 3).sum()
+    loss.backward()
+    w -= 0.1 * w.grad
+    g = w.grad.clone()
+    w.grad.zero_()
+
+# ---- updates of several parameters without no_grad: raises
+import torch as t
+params = [t.tensor([1., 2.], requires_grad=True), t.tensor(3., requires_grad=True)]
+gs = []
+for step in range(2):
+    ((params[0] * params[1]) ** 2).sum().backward()
+    for p in params:
+        p.sub_(p.grad, alpha=0.01)
+        gs.append(p.grad.clone())
+        p.grad = None
+
+# ---- update before backward: raises
+import torch
+w = torch.tensor([1., 2.], requires_grad=True)
+(w * w).sum().backward()
+loss = (w ** 3).sum()
+w -= 0.1 * w.grad
+loss.backward()
+
+# ---- update by a learned rate: raises
+import torch
+w = torch.tensor([1., 2.], requires_grad=True)
+rate = torch.tensor(0.1, requires_grad=True)
+(w * w).sum().backward()
+w -= rate * w.grad
+(w ** 3).sum().backward()
+
 # ---- views of views of several: raises
 import torch
 x = torch.ones(2, 4, requires_grad=True)

@@ -263,3 +263,4 @@ def layer(kind: str, gates: int) -> Given:
 
 for kind, gates in (("lstm", 4), ("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1)):
     own(kind, layer(kind, gates))
+own("bincount", given(positions(5, below=3)), given(positions(5, below=3), t(5)), given(positions(5, below=3), t(5), 4))

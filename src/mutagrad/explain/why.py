@@ -22,6 +22,7 @@ from ..base.errors import BadArgument
 from ..base.provenance import OURS, describe
 from ..core.evidence import BEGUN, SWEEPS, reachable, steps_of
 from ..core.factory import window_or_none
+from ..core.graph import Leaf
 from ..core.storage import TensorBase
 from .answers import Why, WhyModel
 from .arrived import reached
@@ -72,7 +73,7 @@ def _answer(q: Question) -> Why:
     known = [(sweep, Swept(*sweep.graph(), sweep)) for sweep in q.sweeps()]
     if not known:
         return not_swept(q)
-    if q.owner._grad is not None:
+    if q.owner._grad is not None or not isinstance(q.writer, Leaf):  # if computed: which went through it
         for _, swept in known:
             if (step := swept.step_of(q.writer)) is not None:
                 return reached(q, swept, step)

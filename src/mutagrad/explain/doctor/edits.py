@@ -196,6 +196,13 @@ class Source:
         line_end = self._end_of_line(statement)
         return Edit(line_end, line_end, self.newline + indent + code)
 
+    def inside(self, statement: ast.stmt, head: str) -> list[Edit]:
+        """Return the edit that puts a statement into a block of its own; none if its line has others."""
+        start, indent = self.start(statement), self._indent(statement)
+        if indent is None or not self._is_last_on_line(statement):
+            return []
+        return [Edit(start, start, f"{head}{self.newline}{indent}    ")]
+
     def _is_last_on_line(self, statement: ast.stmt) -> bool:
         return self.text[self.end(statement):self._end_of_line(statement)].strip()[:1] in ("", "#")
 

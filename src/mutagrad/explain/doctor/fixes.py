@@ -21,6 +21,7 @@ from .findings import RAISES, WRONG, Finding
 from .leaves import is_read_later, write_to_copy
 from .loops import stack_parts
 from .unique import write_last_values
+from .updates import update
 from .views import detach_view, take_anew, take_one_by_one
 
 # Whose files are not the user's to change.
@@ -180,6 +181,10 @@ def _without_inference(source: Source, finding: Finding) -> list[Edit]:
             if isinstance(call.func, ast.Attribute) and not call.args and not call.keywords]
 
 
+def _update_or_copy(source: Source, finding: Finding) -> list[Edit]:
+    return update(source, finding) or write_to_copy(source, finding)
+
+
 # Of each kind: the place whose file is edited, and the function that says how.
 FIXES: dict[str, tuple[str, Callable[[Source, Finding], list[Edit]]]] = {
     "overwritten_saved_value": ("saved_where", keep_saved),
@@ -191,7 +196,7 @@ FIXES: dict[str, tuple[str, Callable[[Source, Finding], list[Edit]]]] = {
     "overlapping_write": ("where", keep_operand),
     "overlapping_copy": ("where", keep_operand),
     "always_raises": ("where", keep_written),
-    "write_to_leaf": ("where", write_to_copy),
+    "write_to_leaf": ("where", _update_or_copy),
     "write_to_one_of_several_views": ("made", take_one_by_one),
     "write_to_view_made_in_no_grad": ("made", detach_view),
     "write_to_view_made_by_function": ("saved_where", _clone_of_function),

@@ -110,10 +110,15 @@ def refused_write(doctor: Books, call: Call, slot: str) -> None:
     name, target = call.notes.name, call.notes.shadows[slot]
     if target.made:
         doctor.findings.add(MADE[target.made], call.where, target.where, slot, name=name)
-    elif target.requires_grad and target.base is not None and target.base.is_leaf:
-        doctor.findings.add("write_to_leaf", call.where, slot=slot, name=name, what="a view of a leaf")
-    elif target.requires_grad and target.base is None and target.is_leaf:
-        doctor.findings.add("write_to_leaf", call.where, slot=slot, name=name, what="a leaf")
+    elif target.requires_grad and (target.is_leaf if target.base is None else target.base.is_leaf):
+        what = "a leaf" if target.base is None else "a view of a leaf"
+        doctor.findings.add("write_to_leaf", call.where, slot=slot, name=name, what=what, shifts=_shifts(call))
+
+
+def _shifts(call: Call) -> bool:
+    """Return whether a write adds what has no gradient, so that derivatives are the same with it and without."""
+    facts = call.notes
+    return facts.name in ("add_", "sub_") and sum(shadow.requires_grad for shadow in facts.shadows.values()) == 1
 
 
 # ------------------------------------------------------------------------------------------------------------- overlaps
