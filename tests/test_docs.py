@@ -28,6 +28,7 @@ import pytest
 import matrix
 from mutagrad import as_torch, cli, tour
 from mutagrad.base.errors import MissingExtra
+from mutagrad.core.evidence import SWEEPS
 from mutagrad.core.op import TABLE
 
 ROOT = Path(__file__).parents[1]
@@ -159,6 +160,7 @@ def own_operations() -> Iterator[None]:
     """What a document declares is gone afterwards."""
     before = set(TABLE)
     yield
+    SWEEPS.clear()  # what is remembered for `why`
     for name in TABLE.keys() - before:
         del TABLE[name]
 

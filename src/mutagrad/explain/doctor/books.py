@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from ...base.provenance import Where, here
 from ...core.graph import Leaf
@@ -23,9 +23,11 @@ class Books:
         self._shadows: dict[int, tuple[Any, Shadow]] = {}
         self._memories: dict[int, tuple[Any, Memory]] = {}  # by their buffers
         self._edges: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-        self._bases: dict[int, Shadow] = {}  # by storages, which may be gone: look whether the memory is the same
+        # By storages, which may be gone: look whether the memory is the same.
+        self._bases: WeakValueDictionary[int, Shadow] = WeakValueDictionary()
         self.leaves: dict[int, Any] = {}
-        self.writes: dict[tuple[Shadow, Where], int] = {}  # how often a line has written to a tensor
+        # How often a line has written to a tensor.
+        self.writes: WeakKeyDictionary[Shadow, dict[Where, int]] = WeakKeyDictionary()
 
     def shadow(self, tensor: TensorBase, caught_up: bool = True) -> Shadow:
         """Return what PyTorch would know of a tensor; of one that is met for the first time, what it looks like."""

@@ -15,8 +15,9 @@ from typing import Any
 from ...torch_api import run as running
 from . import report
 from .diagnosis import Diagnosis
-from .edits import write
+from .edits import read, write
 from .endings import look_at_gradients
+from .findings import RAISES, WRONG
 from .fixes import propose, rewritten
 
 SUMMARY = "run a PyTorch program, and say what PyTorch would reject or get wrong, and how to write it"
@@ -56,19 +57,28 @@ def run(options: argparse.Namespace) -> int:
 def _fix(options: argparse.Namespace, diagnosis: Diagnosis) -> None:
     """Write the files as PyTorch can run them.
 
-    A rewrite may uncover the next finding, so the program is run again, without its output, until nothing is left.
+    A rewrite may uncover the next finding, so the program is run again, without its output, until nothing is left. One
+    that leaves as much as there was before is taken back.
     """
     changed = rewritten(diagnosis.findings)
+    before = {path: read(path) or "" for path in changed}
     for path, text in changed.items():
         write(path, text)
         print(f"mutagrad doctor: {path} is rewritten", file=sys.stderr)
-    left = diagnosis.findings.verdict if not changed else ""
+    bad = sum(finding.torch in (RAISES, WRONG) for finding in diagnosis.findings)
     for _ in range(_ROUNDS if changed and not options.once else 0):
+        now = {path: read(path) or "" for path in before}
         again = _once_more(options)
-        left = again["verdict"]
-        if left == "accepts" or not again["rewritten"]:
+        left = sum(finding["torch"] in (RAISES, WRONG) for finding in again["findings"])
+        if left >= bad:
+            for path, text in before.items():
+                write(path, text)
+            print("mutagrad doctor: a rewrite did not help, and is taken back", file=sys.stderr)
+        if left >= bad or not left or not again["rewritten"]:
+            bad = left
             break
-    if left not in ("", "accepts"):
+        bad, before = left, now
+    if bad and not options.once:
         print("mutagrad doctor: what is left has no mechanical rewrite; run it again to see it", file=sys.stderr)
 
 

@@ -1,6 +1,7 @@
 """Follows a program call by call, and finds where PyTorch would raise or be wrong."""
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
@@ -9,7 +10,7 @@ from weakref import ref
 from ...arrays import np
 from ...autograd.function import Applied
 from ...base.counters import counters
-from ...base.errors import MutagradError, NotSupported
+from ...base.errors import NotSupported
 from ...base.modes import mode
 from ...base.provenance import OURS, Where, here
 from ...core.graph import Leaf
@@ -43,14 +44,14 @@ class Diagnosis(Books, Watcher):
     def __exit__(self, *error: Any) -> None:
         self._hook.remove()
         super().__exit__(*error)
-        if error and isinstance(error[1], MutagradError):
+        if error and isinstance(error[1], Exception):
             self.note_error(error[1], error[2])
 
-    def note_error(self, error: MutagradError, frames: TracebackType | None) -> None:
+    def note_error(self, error: Exception, frames: TracebackType | None) -> None:
         """Enter an error that ends the program: PyTorch raises there, too, unless only mutagrad lacks something."""
         kind = "not_supported" if isinstance(error, NotSupported) else "error"
-        what = f"{type(error).__name__}: {error.what}"
-        self.findings.add(kind, last_of_user(frames), name="this call", error=what, fix=error.fix)
+        what = f"{type(error).__name__}: {getattr(error, 'what', error)}"
+        self.findings.add(kind, last_of_user(frames), name="this line", error=what, fix=getattr(error, "fix", ""))
 
     def before(self, call: Call) -> None:
         if not self.carefully(lambda: self._look(call), call.name):
@@ -330,12 +331,16 @@ def _written_part(call: Call, tensor: TensorBase) -> Any:
     return tensor._array
 
 
+# Whose code is not the user's.
+LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
 def last_of_user(frames: TracebackType | None) -> Where:
     """Return where in the program an error was raised."""
     found = None
     while frames is not None:
         code = frames.tb_frame.f_code
-        if code.co_filename not in OURS:
+        if code.co_filename not in OURS and not code.co_filename.startswith(LIBRARIES):
             found = code, frames.tb_lasti
         frames = frames.tb_next
     return found or here()

@@ -270,7 +270,8 @@ def after_write(doctor: Books, call: Call, slot: str, write: Write) -> None:
     needing = call.notes.recorded and any(s.requires_grad for s in call.notes.shadows.values())
     base = (shadow.base or shadow) if needing else None
     if base is not None and (slot != "0" or call.notes.name == "__setitem__" or shadow.base is not None):
-        count = doctor.writes[base, call.where] = doctor.writes.get((base, call.where), 0) + 1
+        counts = doctor.writes.setdefault(base, {})
+        count = counts[call.where] = counts.get(call.where, 0) + 1
         if count == MANY:
             size = call.notes.tensors[slot]._storage.buffer.size
             value = call.args[-1]
