@@ -156,19 +156,19 @@ def own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def own_operations() -> Iterator[None]:
-    """What a document declares is gone afterwards."""
-    before = set(TABLE)
-    yield
-    SWEEPS.clear()  # what is remembered for `why`
+def names() -> Iterator[dict[str, Any]]:
+    """The names of a document. What it declares, and what its functions still hold of it, is gone afterwards."""
+    before, found = set(TABLE), {"__name__": "document"}
+    yield found
     for name in TABLE.keys() - before:
         del TABLE[name]
+    found.clear()
+    SWEEPS.clear()  # what is remembered for `why`
 
 
 @pytest.mark.smoke
 @each("python")
-def test_programs_run_and_print_what_is_shown(document: Path, own_operations: None, own_process: None) -> None:
-    names: dict[str, Any] = {"__name__": "document"}
+def test_programs_run_and_print_what_is_shown(document: Path, names: dict[str, Any], own_process: None) -> None:
     for block in blocks(document):
         check(block, document, names)
     for block in blocks(document):  # afterwards: they are other processes, of whose sweeps `why` must not know
