@@ -202,6 +202,21 @@ def test_an_error_of_a_call_is_shown_and_reported(tmp_path: Path) -> None:
     assert "Traceback" in found.stderr and "script.py:2: PyTorch raises: error" in found.stdout and found.returncode == 1
 
 
+def test_an_error_is_told_once(tmp_path: Path) -> None:
+    source = "import copy, torch\nx = torch.ones(2, requires_grad=True)\ny = x.exp().sum()\ny.backward()\ny.backward()\n"
+    told = json.loads(doctor(tmp_path, source, "--json", "SCRIPT").stdout)["findings"]
+    assert [(f["kind"], f["line"]) for f in told] == [("backward_twice", 5)]
+    told = json.loads(doctor(tmp_path, source.replace("y.backward()\ny.backward()", "copy.deepcopy(y)"), "--json", "SCRIPT").stdout)["findings"]
+    assert [(f["kind"], f["line"]) for f in told] == [("error", 4)]
+
+
+def test_a_rewrite_that_does_not_help_is_taken_back(tmp_path: Path) -> None:
+    source = ("import torch\nclass Add(torch.nn.Module):\n    def forward(self, x):\n        x += 1\n        return x\n"
+              "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid(), Add())\nnet(torch.ones(1, 2)).sum().backward()\n")
+    found = doctor(tmp_path, source, "--fix", "SCRIPT")
+    assert found.returncode == 1 and (tmp_path / "script.py").read_text().count(".clone()") <= 1
+
+
 def test_stdin_and_much_output(tmp_path: Path) -> None:
     found = doctor(tmp_path, "import torch\nprint(input() * 1_000_000)\n" + BAD, "--json", "SCRIPT", given="ab")
     assert json.loads(found.stdout)["verdict"] == "raises" and found.stderr.startswith("ab" * 1000)

@@ -29,6 +29,16 @@ def _cases() -> list[Case]:
 
 
 PROGRAMS = """
+=== not_reached | cut off for numbers that are only shown
+x = mg.tensor([1., 2., 3.], requires_grad=True)
+w = mg.ones(3, requires_grad=True)
+shown = x.detach()
+total = float(shown.sum()) + x.mean().item()
+with mg.no_grad():
+    accuracy = (x > 1).float().mean()
+(w * 2).sum().backward()  #!
+answer = mg.why(x)
+
 === zero | masked by a product, with an unnamed loss
 x = mg.tensor([1., 2., 3.], requires_grad=True)
 mask = mg.zeros(3)

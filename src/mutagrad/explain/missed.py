@@ -117,6 +117,8 @@ def cut_off(q: Question, head: str, sweep: Evidence | None) -> Why | None:
             what = "it" if q.is_itself(cut) else "what was computed from it"
             return Why("overwritten", f"{head}{what} was overwritten before anything read it", place=pointed(cut.where),
                        fix="compute into a new tensor, or read it before it is overwritten")
+    if text.unrelated and reading.is_readable(q.frame):  # what was cut off was for something else: a number to print
+        return None
     for found in text.cuts:
         note = _noted(found, notes)
         if note is not None or found.kind == "no_grad":

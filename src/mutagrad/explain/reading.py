@@ -62,6 +62,7 @@ class Scope:
         self.off: Found | None = None
         self.returned: list[Found] = []
         self.losses: list[Found] = []
+        self.unrelated = 0  # calls of backward() on what does not come from the tensor, as far as the text tells
         self.cuts: list[Found] = []
         self.lost: list[Found] = []  # where a name that had it was bound to something else
 
@@ -73,6 +74,7 @@ class Reading(NamedTuple):
     cuts: list[Found]
     lost: list[Found]
     names: list[str]
+    unrelated: bool = False  # backward() was called, on what does not come from the tensor
 
 
 NOTHING = Reading([], [], [], [])
@@ -92,7 +94,8 @@ def read(tensors: Iterable[TensorBase], frame: FrameType | None) -> Reading:
             Follower(wanted).follow(scope, frame.f_lineno)
             losses = [loss for loss in scope.losses if loss is not LIVE]
             return Reading([] if LIVE in scope.losses else losses, scope.cuts, scope.lost,
-                           sorted(known, key=lambda name: name.count(".")))
+                           sorted(known, key=lambda name: name.count(".")),
+                           bool(scope.unrelated) and not scope.losses)
         frame = frame.f_back
     return NOTHING
 
@@ -287,6 +290,7 @@ class Follower:
         receiver = self.value(of, scope) if of is not None else None
         if name == "backward":
             scope.losses.extend([receiver] if receiver is not None else [])
+            scope.unrelated += receiver is None
             return None
         if name in ABOUT:
             return None
@@ -346,6 +350,7 @@ class Follower:
         self.depth -= 1
         scope.cuts.extend(below.cuts)
         scope.losses.extend(below.losses)
+        scope.unrelated += below.unrelated
         state = _joined(list(below.returned))
         return below.off if state is LIVE and below.off is not None and below.off is not scope.off else state
 

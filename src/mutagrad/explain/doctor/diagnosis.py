@@ -12,7 +12,7 @@ from ...autograd.function import Applied
 from ...base.counters import counters
 from ...base.errors import NotSupported
 from ...base.modes import mode
-from ...base.provenance import OURS, Where, here
+from ...base.provenance import OURS, Where, file_and_line, here
 from ...core.graph import Leaf
 from ...core.storage import TensorBase, memory_of
 from ...core.sweep import OUTPUT
@@ -22,6 +22,7 @@ from ..torch_saves import Saved, arguments, saved_by
 from ..watching import Call, Watcher
 from . import rules
 from .books import Books
+from .findings import RAISES
 from .shadow import Counter, Node, Save, Shadow, Write
 
 SWEEPS = {"backward", "autograd.backward", "autograd.grad"}
@@ -50,8 +51,11 @@ class Diagnosis(Books, Watcher):
     def note_error(self, error: Exception, frames: TracebackType | None) -> None:
         """Enter an error that ends the program: PyTorch raises there, too, unless only mutagrad lacks something."""
         kind = "not_supported" if isinstance(error, NotSupported) else "error"
+        where = last_of_user(frames)
+        if any(found.torch == RAISES and found.place == file_and_line(where) for found in self.findings):
+            return  # it is told already
         what = f"{type(error).__name__}: {getattr(error, 'what', error)}"
-        self.findings.add(kind, last_of_user(frames), name="this line", error=what, fix=getattr(error, "fix", ""))
+        self.findings.add(kind, where, name="this line", error=what, fix=getattr(error, "fix", ""))
 
     def before(self, call: Call) -> None:
         if not self.carefully(lambda: self._look(call), call.name):

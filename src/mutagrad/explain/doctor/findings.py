@@ -27,7 +27,7 @@ KINDS = {
         "initialisation, an update), write inside `with torch.no_grad():`"),
     "write_to_one_of_several_views": Kind(
         RAISES, "{name} writes to a view that was returned together with others (unbind, split, chunk, unpacking, a "
-        "loop over rows)", "Output 0 of UnbindBackward0 is a view and is being modified inplace",
+        "loop over rows)", "Output 0 of Unbind is a view and is being modified inplace",
         "take the views one by one: x[i] can be written"),
     "write_to_view_made_in_no_grad": Kind(
         RAISES, "{name} writes to a view that was made in no_grad",
