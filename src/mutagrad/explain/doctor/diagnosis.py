@@ -1,7 +1,6 @@
 """Follows a program call by call, and finds where PyTorch would raise or be wrong."""
 from __future__ import annotations
 
-import sysconfig
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
@@ -22,6 +21,7 @@ from ..torch_saves import Saved, arguments, saved_by
 from ..watching import Call, Watcher
 from . import rules
 from .books import Books
+from .edits import LIBRARIES
 from .findings import RAISES
 from .shadow import Counter, Node, Save, Shadow, Write
 
@@ -333,10 +333,6 @@ def _written_part(call: Call, tensor: TensorBase) -> Any:
         index = call.args[1] if isinstance(call.args[1], tuple) else (call.args[1],)
         return tensor._array[index if ... in index else (*index, ...)]  # or one element would be no array
     return tensor._array
-
-
-# Whose code is not the user's.
-LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def last_of_user(frames: TracebackType | None) -> Where:

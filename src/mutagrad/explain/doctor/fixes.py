@@ -10,22 +10,18 @@ after the other: run the program again, and ask for the rest.
 from __future__ import annotations
 
 import ast
-import sysconfig
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .calls import add_keyword, call_on, drop_keyword, is_method, last_name, operand, simple, torch_name
 from .clones import clone, keep_operand, keep_saved, keep_written
-from .edits import Edit, Source, apply, compatible, diff, parses, read
+from .edits import LIBRARIES, Edit, Source, apply, compatible, diff, parses, read
 from .findings import RAISES, WRONG, Finding
 from .leaves import is_read_later, write_to_copy
 from .loops import stack_parts
 from .unique import write_last_values
 from .updates import update
 from .views import detach_view, take_anew, take_one_by_one
-
-# Whose files are not the user's to change.
-LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def propose(findings: Iterable[Finding], reading: Callable[[str], str | None] = read) -> None:
