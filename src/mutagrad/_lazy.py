@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .tensors.tensor import Tensor
 
 HOME = os.path.dirname(__file__)
-ROOMS = ("explain", "ops", "sparse", "tensors")  # where operations are declared
+ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
 
 # Public paths of modules that are in another room.
 ALIASES = {
@@ -142,7 +142,7 @@ def _declared() -> Iterator[tuple[str, str, list[str]]]:
 
 
 FUNCTIONS: dict[str, str] = dict(OTHERS)  # name -> module
-METHODS: dict[str, str] = {"_repr_html_": "explain.display"}  # and this one, which is no operation
+METHODS: dict[str, str] = {"_repr_html_": "explain.display", "why": "explain.why"}  # and these, no operations
 for _module, _kind, _names in _declared():
     (FUNCTIONS if _kind == "FUNCTIONS" else METHODS).update(dict.fromkeys(_names, _module))
 

@@ -30,8 +30,6 @@ from .missed import cut_off, no_history, not_reached, not_swept
 from .question import Question
 from .swept import Swept
 
-METHODS = "why"
-
 
 def why(input: object, loss: TensorBase | None = None) -> Any:
     """Say where the gradient of a tensor came from, or why it is None or zero; of a model, of each parameter.
