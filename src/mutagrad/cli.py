@@ -52,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"mutagrad {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for name, command in COMMANDS.items():
-        sub = commands.add_parser(name, help=command.summary, description=command.summary.capitalize() + ".")
+        said = f"{command.summary[0].upper()}{command.summary[1:]}."
+        sub = commands.add_parser(name, help=command.summary, description=said)
         command.add_arguments(sub)
         sub.set_defaults(run=command.run)
     return top

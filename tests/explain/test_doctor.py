@@ -102,6 +102,28 @@ def test_calls_on_other_threads_are_seen() -> None:
     assert [f.kind for f in diagnosed(START + source).findings] == ["write_to_leaf"]
 
 
+def test_threads_that_share_tensors_do_not_disturb_the_books() -> None:
+    source = """
+import threading
+y = x * 1
+def work():
+    for _ in range(60):
+        v = y[:2]
+        (v * v).sum().exp()
+        y.data.mul_(1)
+threads = [threading.Thread(target=work) for _ in range(6)]
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        found = diagnosed(START + source)
+    finally:
+        sys.setswitchinterval(before)
+    assert not found.stumbled and found.findings.verdict == "accepts"
+
+
 def test_a_loop_of_writes_is_slow_in_pytorch() -> None:
     source = "y = torch.zeros(100)\nfor i in range(100):\n    y[i] = x[0] * i\ny.sum().backward()"
     found = diagnosed(START + source)
@@ -233,6 +255,19 @@ def test_a_program_that_is_terminated(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         rest = process.stdout.read()
     assert process.returncode == 128 + signal.SIGTERM and "overwritten_saved_value" in rest
+
+
+def test_help_is_about_doctor(tmp_path: Path) -> None:
+    said = doctor(tmp_path, "", "--help").stdout
+    assert said.startswith("usage: mutagrad doctor [--json") and "Run a PyTorch program" in said and "--once" not in said
+
+
+def test_fix_of_a_module_and_of_a_program_that_ends_without_a_report(tmp_path: Path) -> None:
+    ends = "import os, sys\nif os.path.exists('seen'):\n    os._exit(0)\nopen('seen', 'w').close()\n"
+    for source, how in ((BAD, ("-m", "script")), (BAD + ends, ("SCRIPT",))):
+        found = doctor(tmp_path, source, "--fix", *how)
+        assert found.returncode == 1 and "Traceback" not in found.stderr, found.stderr
+        assert "y = x.exp().clone()" in (tmp_path / "script.py").read_text()
 
 
 def test_no_script(tmp_path: Path) -> None:

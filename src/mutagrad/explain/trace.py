@@ -31,10 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="the page to write (trace.html)")
     parser.add_argument("--max-events", type=int, default=50_000, metavar="N",
                         help="how many events are shown one by one; the rest is added up by line (50000)")
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
-                        help="run a module, as `python -m` does")
-    parser.add_argument("script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGUMENT ...]",
-                        help="the program, and what it is given")
+    running.add_program(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -22,6 +22,11 @@ _INTERRUPTED = 130  # what a shell reports for a program that was interrupted fr
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "mutagrad run SCRIPT [ARGUMENT ...]\n       mutagrad run -m MODULE [ARGUMENT ...]"
+    add_program(parser)
+
+
+def add_program(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments by which every command that runs a program takes it."""
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
                         help="run a module, as `python -m` does")
     parser.add_argument("script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGUMENT ...]",

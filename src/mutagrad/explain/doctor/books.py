@@ -1,6 +1,7 @@
 """The shadows of all tensors of a program, and of the memories that they share."""
 from __future__ import annotations
 
+from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
@@ -16,6 +17,7 @@ class Books:
 
     def __init__(self) -> None:
         self.findings = Findings()
+        self._lock = RLock()
         self.unknown: dict[str, int] = {}  # functions of which it is not known what PyTorch keeps
         self.sweeps = 0
         self.stumbled: list[str] = []  # what doctor itself could not do
@@ -97,7 +99,7 @@ class Books:
             return None if tensor is None else self.shadow(tensor).edge()
         return made.get(writer) or self._edges.get(writer)
 
-    def stepped(self, optimizer: Any, *_: Any) -> None:
+    def stepped(self, optimizer: Any) -> None:
         """Look at the parameters after an optimizer's step."""
         where = self._updated_at = here()
         for group in optimizer.param_groups:

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="write the files as they can be run by PyTorch")
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)  # --fix without looking at what is left
     parser.add_argument("-o", "--output", metavar="FILE", help="where the findings go; stdout if not given")
-    running.add_arguments(parser)
+    running.add_program(parser)
     parser.epilog = ("The exit status is the program's own, and 1 where PyTorch would raise or be wrong. --json, "
                      "--sarif and --fix may also stand after the script; what stands after -- is the script's.")
 
@@ -83,12 +83,16 @@ def _fix(options: argparse.Namespace, diagnosis: Diagnosis) -> None:
 
 
 def _once_more(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the rewritten program in another process, rewrite what is found, and return the findings."""
-    given = ["-m", *options.module] if options.module is not None else options.script
+    """Run the rewritten program in another process, rewrite what is found, and return the findings: none of a program
+    that ended without a report."""
+    program = ["-m", *options.module] if options.module is not None else list(options.script)
+    program.insert(2 if options.module is not None else 1, "--")
     with tempfile.TemporaryDirectory() as folder:
         found = os.path.join(folder, "found.json")
-        command = [sys.executable, "-m", "mutagrad", "doctor", "--json", "--fix", "--once", "-o", found, given[0]]
-        said = subprocess.run([*command, "--", *given[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        command = [sys.executable, "-m", "mutagrad", "doctor", "--json", "--fix", "--once", "-o", found, *program]
+        said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if not os.path.exists(found):
+            return {"findings": [], "rewritten": False}
         with open(found, encoding="utf-8") as file:
             return {**json.load(file), "rewritten": "is rewritten" in said.stderr}
 

@@ -39,8 +39,11 @@ class Diagnosis(Books, Watcher):
     # -------------------------------------------------------------------------------------------------------- the calls
 
     def __enter__(self) -> Any:
-        self._hook = register_optimizer_step_post_hook(self.stepped)
+        self._hook = register_optimizer_step_post_hook(self._after_step)
         return super().__enter__()
+
+    def _after_step(self, optimizer: Any, *_: Any) -> None:
+        self.carefully(lambda: self.stepped(optimizer), "step")
 
     def __exit__(self, *error: Any) -> None:
         self._hook.remove()
@@ -69,7 +72,8 @@ class Diagnosis(Books, Watcher):
     def carefully(self, step: Callable[[], None], name: str) -> bool:
         """Take a step without ever getting in the program's way: what goes wrong here is told in the report."""
         try:
-            step()
+            with self._lock:  # the books are one, whatever thread writes in them
+                step()
         except Exception as error:
             self.stumbled.append(f"{name}: {type(error).__name__}: {error}")
             return False
