@@ -360,6 +360,26 @@ def test_of_two_versions_the_newer_keeps_its_gradient(view):
     assert grad_of(v) == (2 * v).tolist()
 
 
+@pytest.mark.parametrize("write", [lambda y: y.mul_(3), lambda y: y[1:].mul_(3), lambda y: y.__setitem__(0, 5.0)])
+def test_a_gradient_is_kept_of_what_a_tensor_is_when_the_sweep_begins(write):
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 2
+    y.retain_grad()
+    write(y)
+    (y**2).sum().backward()
+    assert grad_of(y) == (2 * y).tolist() and y.retains_grad
+
+
+def test_of_a_version_that_is_over_no_gradient_is_kept():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y.retain_grad()
+    loss = (y * y).sum()
+    y += 1
+    loss.backward()
+    assert y.grad is None and grad_of(x) == [8.0, 16.0]
+
+
 def test_a_written_leaf_reports_as_a_leaf_whether_or_not_it_shall_retain():
     x = leaf(1.0, 2.0)
     x *= 2

@@ -659,6 +659,23 @@ loss = (h * h).sum()
 loss.backward(retain_graph=True)
 answer = mg.why(h, loss)
 
+=== detached | backward was refused
+x = mg.tensor([1., 2.], requires_grad=True)
+y = x.detach()  #!
+loss = (y * y).sum()
+try:
+    loss.backward()
+except RuntimeError:
+    pass
+answer = mg.why(x)
+
+=== function | inside of a checkpoint
+from mutagrad.utils.checkpoint import checkpoint
+x = mg.tensor([-1., -2.], requires_grad=True)
+y = checkpoint(F.relu, x, use_reentrant=False)  #!
+y.sum().backward()
+answer = mg.why(x)
+
 === zero | before backward, with a loss
 x = mg.tensor([1., 2.], requires_grad=True)
 y = x * mg.zeros(2)  #!

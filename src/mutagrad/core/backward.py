@@ -15,7 +15,7 @@ from ..base.modes import OTHER_KIND, Modes, mode, tidy
 from ..base.operands import Array
 from ..base.provenance import here
 from .arithmetic import ON_ARRAYS, ON_TENSORS
-from .evidence import Evidence
+from .evidence import BEGUN, REFUSED, Evidence
 from .factory import detached, make, window_or_none
 from .fast_sweep import FastSweep
 from .graph import UNKNOWN_SHAPE, Adjoint, Freed, Hooks, Leaf, Node, Writer, positions, positions_in
@@ -72,6 +72,7 @@ def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> Any:
 
 
 def _no_history(tensor: TensorBase) -> GradientError:
+    REFUSED[:] = ref(tensor), BEGUN[0]
     kind = tensor._array.dtype
     if kind.kind not in "fcV":
         why = f"it is of type {kind.name}, which has no derivatives"
@@ -179,6 +180,8 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
               deposit: Callable[[Leaf, list[Any], bool], None] | None, wanted: Mapping[Writer, Callable[[Any], None]],
               only: bool, edge: Mapping[Writer, Callable[[Any], None]] | None = None) -> None:
     """Run one sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes that reach `wanted`."""
+    if RETAINED:
+        _keep_newest()
     arithmetic = ON_TENSORS if create_graph else ON_ARRAYS
     before, errors, across, freed = mode.now, fp_state(), others(), Freed(here())
     # What part of another sweep finds, or one that is traced, is no evidence of its own.
@@ -563,11 +566,25 @@ class _Keeper:
 
 
 def retain_grad(tensor: TensorBase) -> None:
-    """Keep the gradient of a computed tensor as it is now, not as it was; a leaf that was written reports as a leaf."""
+    """Keep the gradient of a computed tensor as it is when a sweep begins. (A leaf that was written reports as one.)"""
     writer, leaf = _writer(tensor, "retain_grad"), tensor._storage.leaf
     if (leaf is None or leaf.tensor() is not tensor) and not retains_grad(tensor):
         check_separate(tensor, "retain_grad")
         enter_hook(writer, _Keeper(tensor), window_or_none(tensor), _keeper_key(tensor))
+        if tensor._offset is None:
+            number = id(tensor)
+            RETAINED[number] = ref(tensor, lambda _: RETAINED.pop(number, None))
+
+
+RETAINED: dict[int, Any] = {}  # tensors, not views, whose gradient is kept, of whatever version
+
+
+def _keep_newest() -> None:
+    """Keep the gradient of what tensors are now, where they were written since it was asked for."""
+    for tensor in [reference() for reference in list(RETAINED.values())]:
+        writer = None if tensor is None else tensor._storage.writer
+        if writer is not None and tensor._storage.leaf is None and _keeper_of(tensor) is None:
+            enter_hook(writer, _Keeper(tensor), None, _keeper_key(tensor))
 
 
 def retains_grad(tensor: TensorBase) -> bool:

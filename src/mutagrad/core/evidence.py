@@ -148,6 +148,8 @@ class Evidence:
 
 SWEEPS: deque[Evidence] = deque(maxlen=4)
 NOTHING_KEPT: deque[Any] = deque(maxlen=0)
+# The tensor whose backward() was refused because it has no history, by reference, and what BEGUN had then.
+REFUSED: list[Any] = [lambda: None, None]
 BEGUN: list[Any] = [None]  # the latest sweep that began, by its Freed: another than the latest of SWEEPS has failed
 
 

@@ -76,7 +76,8 @@ def _zero(q: Question, swept: Swept, step: Step, stages: list[Stage]) -> Why:
 def _said(fate: Fate) -> tuple[Words, str]:
     """The words for what became of elements, and the sentence."""
     op = fate.step.op.name if fate.step.op is not None else ""
-    words = (FATES[fate.kind] if fate.kind in FATES
+    kind = "checkpoint" if fate.kind == "function" and op == "checkpoint" else fate.kind
+    words = (FATES[kind] if kind in FATES
              else without_derivative(op) if fate.kind == "no_derivative" else flat(op))
     return words, words.said.format(op=op)
 
@@ -88,6 +89,8 @@ FATES = {
     "unasked": Words("zero", "the gradient that backward() was given is zero there",
                      "look at the gradient that backward() was given"),
     "hook": Words("hook", "a hook made it zero", "look at what register_hook was given"),
+    "checkpoint": Words("function", "the checkpointed function passes nothing on to it: what it computes from it has "
+                        "no influence, or a derivative of zero", "call it without checkpoint, and ask again"),
     "function": Words("function", "the backward of {op} returned None or zero for it", "look at its backward"),
 }
 

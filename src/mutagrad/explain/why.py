@@ -20,7 +20,7 @@ from typing import Any
 from ..arrays import np
 from ..base.errors import BadArgument
 from ..base.provenance import OURS, describe
-from ..core.evidence import BEGUN, SWEEPS, reachable, steps_of
+from ..core.evidence import BEGUN, REFUSED, SWEEPS, reachable, steps_of
 from ..core.factory import window_or_none
 from ..core.graph import Leaf
 from ..core.storage import TensorBase
@@ -65,6 +65,9 @@ def _answer(q: Question) -> Why:
         return no_history(q)
     if q.loss is not None:
         return _of_loss(q, q.loss)
+    refused, begun = REFUSED
+    if refused() is not None and begun is BEGUN[0] and q.owner._grad is None:
+        return _of_loss(q, refused())
     if SWEEPS and BEGUN[0] is not SWEEPS[-1].freed and q.owner._grad is None:
         return Why("failed", f"{q.head()}: the latest backward() raised an error", place=describe(BEGUN[0].where),
                    fix="see that error")
