@@ -25,7 +25,7 @@ from weakref import ref
 
 from ..arrays import np
 from ..arrays.kinds import real_kind
-from ..base.errors import BadArgument, GradientError, ShapeError
+from ..base.errors import BadArgument, GradientError, ShapeError, UnmarkedWrite
 from ..base.modes import OTHER_KIND, UNRECORDED, call_with, mode
 from ..core.evidence import user_code
 from ..core.factory import detached, linked_alias, make, window_or_none
@@ -371,10 +371,10 @@ def _check_dirty(cls: type[Function], ctx: Context, tensors: Sequence[Any], outp
                  dirty: list[TensorBase]) -> None:
     for t in dirty:
         if t._storage.writer is not None and _is(t, tensors) and not _is(t, outputs):
-            raise GradientError(f"{cls.__name__}: forward changed an input that it does not return",
-                                why="its gradient could not reach backward: Some elements marked as dirty "
-                                "during the forward method were not returned as output.",
-                                fix="return the changed input, too")
+            kind = GradientError if _is(t, ctx._dirty) else UnmarkedWrite
+            raise kind(f"{cls.__name__}: forward changed an input that it does not return",
+                       why="its gradient could not reach backward: Some elements marked as dirty "
+                       "during the forward method were not returned as output.", fix="return the changed input, too")
     if any(not _is(t, tensors) for t in ctx._dirty):
         warnings.warn(f"{cls.__name__}: mark_dirty received a tensor that was not an input", stacklevel=3)
 

@@ -16,7 +16,7 @@ from functools import wraps
 from pickle import PicklingError, UnpicklingError
 from typing import Any, TypeVar
 
-from .provenance import Where, called_function, describe, here
+from .provenance import Where, called_function, carets, describe, here, is_library, program_frame
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,14 +26,23 @@ class MutagradError(Exception):
 
     def __init__(self, what: str, *, why: str = "", fix: str = "", where: Where | None = None) -> None:
         self.what, self.why, self.fix = what, why, fix
-        self.where = describe(where or here())
+        at = where or here()
+        self.where, self.carets, self.called_from = describe(at), carets(at), _called_from(at)
         super().__init__(what)
 
     def __str__(self) -> str:
         rows = [self.what, f"  at {self.where}"]
+        rows += [f"     {self.carets}"] if self.carets else []
+        rows += [f"  called from {self.called_from}"] if self.called_from else []
         rows += [f"  why: {self.why}"] if self.why else []
         rows += [f"  fix: {self.fix}"] if self.fix else []
         return "\n".join(rows)
+
+
+def _called_from(at: Where) -> str:
+    """Return the line of the user's own that led to an error at a library's."""
+    frame = program_frame() if is_library(at[0].co_filename) else None
+    return "" if frame is None else describe((frame.f_code, frame.f_lasti))
 
 
 class ShapeError(MutagradError, RuntimeError):
@@ -84,6 +93,10 @@ class GradientError(MutagradError, RuntimeError):
     """A derivative that was asked for and does not exist."""
 
 
+class UnmarkedWrite(GradientError):
+    """A Function that changes an input, neither says so nor returns it, and so has no gradient for what it was."""
+
+
 class BadSeed(GradientError, ValueError):
     """A gradient to start from that would make every derivative meaningless."""
 
@@ -94,6 +107,12 @@ class ModeError(MutagradError, RuntimeError):
 
 class WriteError(MutagradError, RuntimeError):
     """A write that has no defined meaning, such as one through a window that overlaps itself."""
+
+
+class OverlapError(WriteError):
+    """A write through a window of which several elements are the same memory."""
+
+    is_expanded = False  # because one element stands for many, as `expand` makes it
 
 
 class BadIndex(MutagradError, IndexError, RuntimeError):

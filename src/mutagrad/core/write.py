@@ -9,7 +9,7 @@ from typing import Any
 from ..arrays import np, parallel as large
 from ..arrays.kinds import is_plain
 from ..arrays.numpy import silent
-from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError, WriteError
+from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, OverlapError, ShapeError
 from ..base.modes import OTHER_KIND, mode
 from ..base.operands import Array
 from ..base.provenance import OURS
@@ -64,9 +64,11 @@ def check_writable(target: Any, name: str) -> None:
         raise BadArgument(f"{name}: can only write into a tensor, not into {type(target).__name__}")
     array = target._array
     if target._offset is not None and array.ndim and overlaps_itself(array.shape, array.strides, array.itemsize):
-        raise WriteError(f"{name}: cannot write through a window of shape {array.shape} that overlaps itself",
-                         why="several of its elements are the same memory (expand, unfold or as_strided made it)",
-                         fix="x = x.clone() before writing")
+        error = OverlapError(f"{name}: cannot write through a window of shape {array.shape} that overlaps itself",
+                             why="several of its elements are the same memory (expand, unfold or as_strided made it)",
+                             fix="x = x.clone() before writing")
+        error.is_expanded = any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides))
+        raise error
 
 
 def set_write(node: Node, storage: Storage, window: Window) -> None:
