@@ -226,7 +226,7 @@ def test_names_of_the_graph() -> None:
     version = x._version
     graph.increment_version([x])
     assert x._version == version + 1
-    with graph.allow_mutation_on_saved_tensors(), graph.save_on_cpu(), graph.disable_saved_tensors_hooks("no"):
+    with graph.allow_mutation_on_saved_tensors(), graph.save_on_cpu():
         y = x * 1
         z = (y * y).sum()
         y.zero_()

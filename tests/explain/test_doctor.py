@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import mutagrad as mg
+from explain import transformed_programs
 from mutagrad.explain.doctor.diagnosis import Diagnosis
 
 START = "x = torch.ones(3, requires_grad=True)\n"
@@ -50,6 +51,7 @@ PROGRAMS = {
     "under no_grad": ("with torch.no_grad():\n    x.add_(1)\n(x * x).sum().backward()", "accepts", None, 0),
     "only one gradient wanted": ("w = torch.ones(3)\ny = x * w\nx2 = x.detach()\ny.sum().backward()", "accepts", None, 0),
     "write after backward": ("y = x * x\ny.sum().backward()\nx.data.mul_(3)", "accepts", None, 0),
+    **transformed_programs.PROGRAMS,
     "training": ("w = torch.nn.Linear(3, 1)\ntorch.nn.init.ones_(w.weight)\no = torch.optim.Adam(w.parameters())\nfor _ in range(3):\n    o.zero_grad()\n"
                  "    w(x).sum().backward()\n    o.step()", "accepts", None, 0),
 }
@@ -69,6 +71,27 @@ def test_verdict_and_place(name: str) -> None:
     if kind is not None:
         assert (kind, line) in [(f.kind, f.place[1]) for f in found.findings]
     assert not found.unknown and not found.stumbled
+
+
+# Where mutagrad itself refuses what PyTorch gets wrong.
+REFUSED = {
+    "windows that overlap": ("h = x * 2\nu = h.unfold(0, 2, 1)\nu.mul_(3)\n(h * h).sum().backward()", "wrong", "overlapping_target", 4),
+    "an expanded tensor": ("h = (x * 2).sum().expand(3)\nh.mul_(3)", "raises", "error", 3),
+    "an input that is not marked": (
+        "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a):\n        a.mul_(3)\n        return a * 2\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g * 6\nh = x * 2\n(F.apply(h).sum() + (h * h).sum()).backward()",
+        "wrong", "not_marked_dirty", 11),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_only_mutagrad_refuses(name: str) -> None:
+    source, verdict, kind, line = REFUSED[name]
+    found = Diagnosis()
+    with pytest.raises(mg.MutagradError), found:
+        exec(compile(START + source, "program.py", "exec"), {"torch": mg})
+    assert found.findings.verdict == verdict
+    assert [(f.kind, f.place[1]) for f in found.findings] == [(kind, line)]
 
 
 def test_a_finding_says_who_saved_what() -> None:

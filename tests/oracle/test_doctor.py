@@ -11,10 +11,12 @@ import pytest
 
 import mutagrad as mg
 from explain.test_doctor import PROGRAMS, START, diagnosed
+from explain.transformed_programs import REWRITTEN
 from fuzz.generator import generate
 from fuzz.judge import first_order, judge
 from mutagrad import as_torch
 from mutagrad.explain.doctor.diagnosis import Diagnosis
+from mutagrad.explain.doctor.fixes import rewritten
 
 from . import torch_rules
 
@@ -50,6 +52,17 @@ def test_verdict(name: str) -> None:
     _, right = outcome(source, mg)
     same = found is None and right is None or found is not None and right is not None and np.allclose(found, right)
     assert same == (verdict == "accepts")
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_rewrite(name: str) -> None:
+    source = START + PROGRAMS[name][0]
+    _, right = outcome(source, mg)
+    for _ in range(3):
+        findings = diagnosed(source).findings
+        source = rewritten(findings, {"program.py": source}.get).get("program.py", source)
+    done, found = outcome(source, torch)
+    assert done == "accepts" and np.allclose(found, right), source
 
 
 def statement(seed: int) -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Union
 
 from ..base.errors import BadArgument, BadValue, GradientError, Mismatch, NotSupported, ShapeError
-from ..base.modes import FORWARD, call_transformed, call_with, keeps_modes
+from ..base.modes import FORWARD, Transformed, call_with, keeps_modes
 from ..core.backward import grad
 from ..core.storage import TensorBase
 from ..ops.create.create import ones_like, zeros_like
@@ -45,7 +45,8 @@ def _call(func: Callable[..., OneOrMore], inputs: OneOrMore, create_graph: bool,
           name: str) -> tuple[tuple[TensorBase, ...], tuple[TensorBase, ...], bool]:
     xs = _fresh(_tuple(inputs, "The inputs", name), create_graph)
     with enable_grad():
-        result = call_transformed(func, *(x.clone() for x in xs))  # `func` may write to what it is given
+        given = [x.clone() for x in xs]  # `func` may write to what it is given
+        result = call_with({"transformed": Transformed("functional", given)}, func, *given)
     return xs, _tuple(result, "The outputs of the user-provided function", name), isinstance(result, tuple)
 
 
@@ -152,7 +153,8 @@ def hessian(func: Callable[..., OneOrMore], inputs: OneOrMore, create_graph: boo
     _tuple(inputs, "The inputs", "hessian")
 
     def gradient(*xs: TensorBase) -> OneOrMore:
-        result = call_transformed(func, *(x.clone() for x in xs))
+        given = [x.clone() for x in xs]
+        result = call_with({"transformed": Transformed("functional", given)}, func, *given)
         outputs = _tuple(result, "The outputs of the user-provided function", "hessian")
         one = ones_like(xs[0]).new_ones(())
         found = _gradients((_number(outputs, "hessian"),), xs, (one,), True, strict, "hessian")

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from ..core.leaf import ViewOfLeaf
 from ..core.storage import TensorBase, memory_of
 from ..tensors.tensor import Tensor
 from .function import Context
-from .packing import Hooks, pack_since
+from .packing import Keeping, pack_since
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
@@ -34,14 +33,16 @@ class Node(metaclass=_Any):
     """What every `grad_fn` is an instance of: recorded operations, and the ends of the graph at leaves."""
 
 
-class save_on_cpu(nullcontext[None]):
+class save_on_cpu(Keeping):
     """A block in which saved values are kept on the CPU, as all are."""
+
+    keeps = "alias"
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__()
 
 
-class saved_tensors_hooks(Block):
+class saved_tensors_hooks(Keeping):
     """A block in which what operations save goes through `pack_hook`; `unpack_hook` brings it back when it is needed.
 
     >>> import mutagrad as mg
@@ -55,18 +56,12 @@ class saved_tensors_hooks(Block):
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-    @property
-    def hooks(self) -> Hooks:
-        return self.pack_hook, self.unpack_hook
-
     def changes(self) -> dict[str, Any]:
-        return {"saved_hooks": push(self), "function_modes": push(self)}
+        return {**super().changes(), "function_modes": push(self)}
 
     def __enter__(self) -> None:
-        if mode.now.saved_hooks_refused:
-            raise GradientError(mode.now.saved_hooks_refused[-1])
         socket("torch_function").watch()
-        self.enter()
+        super().__enter__()
 
     def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
@@ -74,7 +69,7 @@ class saved_tensors_hooks(Block):
         result = func(*args, **(kwargs or {}))
         hooks = mode.now.saved_hooks
         if hooks and hooks[-1] is self:  # of several blocks, the innermost
-            pack_since([x for x in tree_flatten(result)[0] if isinstance(x, TensorBase)], since, self.hooks)
+            pack_since([x for x in tree_flatten(result)[0] if isinstance(x, TensorBase)], since, self)
         return result
 
 
@@ -93,11 +88,8 @@ class disable_saved_tensors_hooks(Block):
         self.enter()
 
 
-class allow_mutation_on_saved_tensors(nullcontext[None]):
+class allow_mutation_on_saved_tensors(Keeping):
     """A block in which saved tensors may be written to, as they may everywhere: what was saved is moved aside."""
-
-    def __init__(self) -> None:
-        super().__init__()
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

@@ -21,9 +21,10 @@ above it anew, and only then complains.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar
+from weakref import ref
 
 from .errors import ModeError
 
@@ -65,7 +66,7 @@ class Modes:
     kind: Any  # of which kind new arrays are (see arrays/kinds.py); None: NumPy's own
     kind_below: bool  # some record from here down has one
     grad_off_below: bool  # some record from here down does not record
-    transformed: bool  # a function is called for its derivatives, which may be differentiated again
+    transformed: Transformed | None  # a call of a function for its derivatives, which may be differentiated again
     entry: Entry | None  # None: a record of this package's own
     outer: Modes | None
     changes: dict[str, Any]
@@ -118,7 +119,8 @@ class _Defaults:
     recorded, strong_zeros, anomaly, anomaly_checks_nan, nan_policy, inference = True, True, False, True, "warn", False
     dual, saved_hooks, saved_hooks_refused, function_modes, dispatch_off = None, (), (), (), 0
     cast, autocast_dtype, profilers, device, sweep, kind = None, None, (), None, None, None
-    grad_off_below = kind_below = transformed = False
+    transformed = None
+    grad_off_below = kind_below = False
 
 
 _DEFAULTS: Any = _Defaults()
@@ -200,9 +202,16 @@ def call_with(changes: dict[str, Any], function: Callable[..., Any], *arguments:
         tidy()
 
 
-def call_transformed(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
-    """Call a function of the user's for its derivatives."""
-    return call_with({"transformed": True}, function, *arguments, **settings)
+class Transformed:
+    """A call of a user's function for its derivatives: what asked for them, and inside which other such call.
+
+    `by` are the tensors that it is differentiated by, `others` those that it was given besides.
+    """
+
+    __slots__ = ("__weakref__", "by", "name", "others", "outer")
+
+    def __init__(self, name: str, by: Iterable[Any], others: Iterable[Any] = ()) -> None:
+        self.name, self.by, self.others, self.outer = name, [*map(ref, by)], [*map(ref, others)], mode.now.transformed
 
 
 def keeps_modes(function: F) -> F:

@@ -134,7 +134,11 @@ class Sweep:
             grads = self.reverse_again(node, g, saved, inputs, grads)
         if self.anomaly:
             return _no_nan(node, arithmetic.xp, g, saved, inputs, grads)
-        return strong_zeros(node, arithmetic.xp, g, saved, inputs, grads) if self.fp_error else grads
+        return self.stay_zero(node, g, saved, inputs, grads) if self.fp_error else grads
+
+    def stay_zero(self, node: Node, g: Adjoint, saved: Any, inputs: Sequence[Writer | None], grads: Any) -> Any:
+        """Give no adjoint to what has no influence, after a rule has met something infinite or undefined."""
+        return strong_zeros(node, self.arithmetic.xp, g, saved, inputs, grads)
 
     def collect(self, node: Node, g: Adjoint) -> None:
         """Keep the adjoint of one of several results until the node that made them all is due."""

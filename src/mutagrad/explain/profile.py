@@ -122,7 +122,7 @@ class profile(Recorder, ContextDecorator):
                 self._made[node] = key
             self._span(key[0], call.where, call.began, call.ended, call.thread, False)
 
-    def sweep_began(self, where: Where) -> None:
+    def sweep_began(self, where: Where, roots: Any, wanted: Any) -> None:
         if self._inside.get(threading.get_ident()) or self.is_asked():
             self._swept[threading.get_ident()] = counters.allocated, counters.protected
 

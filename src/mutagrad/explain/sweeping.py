@@ -8,7 +8,10 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any
 
+from ..arrays import np
+from ..arrays.kinds import anywhere
 from ..base.locks import new_lock
+from ..base.modes import call_with
 from ..base.provenance import Where
 from ..core import backward
 from ..core.graph import Adjoint, Leaf, Node, Writer
@@ -21,11 +24,18 @@ class SweepListener:
 
     wants_facts = False
 
-    def sweep_began(self, where: Where) -> None:
-        """Notice that a sweep begins, asked for at this line."""
+    def sweep_began(self, where: Where, roots: list[Writer], wanted: list[Writer]) -> None:
+        """Notice that a sweep begins, asked for at this line, from these writers; for these alone, if there are any."""
 
     def sweep_ended(self) -> None:
         """Notice that it is over, or has raised."""
+
+    def modes_inside(self, node: Writer) -> dict[str, Any]:
+        """Return the modes in which a node is reversed, where that runs a program of which something is to be seen."""
+        return {}
+
+    def stayed_zero(self, node: Writer) -> None:
+        """Notice that a rule gave something undefined to what has no influence, and that it was left out."""
 
     def visited(self, node: Writer, facts: Facts | None, began: int, ended: int) -> None:
         """Look at a node that was reversed, or a leaf that was reached; `facts` are those of its adjoint."""
@@ -65,7 +75,7 @@ class WatchedSweep(Sweep):
         self.listeners = _listeners
         self.wants_facts = any(listener.wants_facts for listener in _listeners)
         for listener in self.listeners:
-            listener.sweep_began(self.freed.where)
+            listener.sweep_began(self.freed.where, [writer for writer, _, _ in seeds], list(self.captures))
         try:
             super().run(seeds)
         finally:
@@ -83,7 +93,15 @@ class WatchedSweep(Sweep):
 
     def reverse(self, node: Node, g: Adjoint, inputs: Any) -> Any:
         self.look(g)
-        return super().reverse(node, g, inputs)
+        changes = {name: change for listener in self.listeners for name, change in listener.modes_inside(node).items()}
+        return call_with(changes, super().reverse, node, g, inputs) if changes else super().reverse(node, g, inputs)
+
+    def stay_zero(self, node: Node, g: Adjoint, saved: Any, inputs: Any, grads: Any) -> Any:
+        found = super().stay_zero(node, g, saved, inputs, grads)
+        if found is not grads and any(a is not b and _differ(a, b) for a, b in zip(found, grads)):
+            for listener in self.listeners:
+                listener.stayed_zero(node)
+        return found
 
     def take_leaf(self, leaf: Leaf, holder: list[Any]) -> bool:
         windowed = super().take_leaf(leaf, holder)
@@ -99,6 +117,12 @@ class WatchedSweep(Sweep):
         """Note the facts now: what comes after may change the adjoint in place, and must find no other owner of it."""
         if self.wants_facts:
             self.facts = facts_of(g)
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether an adjoint was undefined where it is zero now."""
+    one, other = (getattr(a, "_array", a) for a in (one, other))
+    return bool(anywhere((one == 0) & ~np.isfinite(other)))
 
 
 class WatchedSweepAcross(WatchedSweep, SweepAcross):

@@ -260,7 +260,7 @@ class Trace(Recorder):
 
     # ------------------------------------------------------------------------------------------------------ the sweeps
 
-    def sweep_began(self, where: Where) -> None:
+    def sweep_began(self, where: Where, roots: Any, wanted: Any) -> None:
         thread = threading.get_ident()
         if self.ended is None and self._is_mine(thread):
             with _lock:

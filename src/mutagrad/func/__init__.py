@@ -18,7 +18,7 @@ from typing import Any
 
 from ..autograd.modes import enable_grad
 from ..base.errors import BadData, BadValue, ShapeError
-from ..base.modes import FORWARD, call_transformed, call_with, keeps_modes, mode
+from ..base.modes import FORWARD, Transformed, call_with, keeps_modes, mode
 from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.backward import grad as _autograd_grad
 from ..core.graph import next_order
@@ -40,7 +40,7 @@ class _Traced:
 
     @keeps_modes
     def __init__(self, trees: Any, name: str) -> None:
-        self.since = next_order()
+        self.since, self.name = next_order(), name
         leaves, self.spec = tree_flatten(trees)
         for x in leaves:
             if not isinstance(x, Tensor):
@@ -49,9 +49,12 @@ class _Traced:
         with enable_grad():
             self.leaves = [x.clone() if x.requires_grad else x.detach().clone().requires_grad_() for x in leaves]
 
-    def given(self) -> Any:
-        """To call the function with: copies, so that its writes leave alone what is differentiated by."""
-        return tree_unflatten([x.clone() for x in self.leaves], self.spec)
+    def call(self, func: Callable[..., Any], place: Callable[[Any], Sequence[Any]], settings: dict[str, Any]) -> Any:
+        """Call the function with copies, so that its writes leave alone what is differentiated by."""
+        copies = [x.clone() for x in self.leaves]
+        arguments = place(tree_unflatten(copies, self.spec))
+        others = [x for x in tree_flatten((arguments, settings))[0] if isinstance(x, Tensor)]
+        return call_with({"transformed": Transformed(self.name, copies, others)}, func, *arguments, **settings)
 
     @keeps_modes
     def derivatives(self, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
@@ -114,7 +117,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     def derived(*arguments: Any, **settings: Any) -> Any:
         traced = _Traced(_chosen(arguments, argnums, "grad"), "grad")
         with enable_grad():
-            result = call_transformed(func, *_with(arguments, argnums, traced.given()), **settings)
+            result = traced.call(func, lambda chosen: _with(arguments, argnums, chosen), settings)
             value, aux = _split(result, has_aux, "grad")
         if not isinstance(value, Tensor) or value.ndim:
             found = getattr(value, "shape", type(value).__name__)
@@ -143,7 +146,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return the output, and a function that multiplies its argument, like the output, with the Jacobian."""
     traced = _Traced(primals, "vjp")
     with enable_grad():
-        output, aux = _split(call_transformed(func, *traced.given()), has_aux, "vjp")
+        output, aux = _split(traced.call(func, tuple, {}), has_aux, "vjp")
     outputs, shape = tree_flatten(output)
     _only_tensors(outputs, "vjp")
 
@@ -165,7 +168,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     directions = _directions(primals, tangents)
     traced = _Traced(primals, "jvp")
     with enable_grad():
-        output, aux = _split(call_transformed(func, *traced.given()), has_aux, "jvp")
+        output, aux = _split(traced.call(func, tuple, {}), has_aux, "jvp")
         outputs, shape = tree_flatten(output)
         _only_tensors(outputs, "jvp")
         seeds = [zeros_like(o).requires_grad_() for o in outputs]
@@ -220,14 +223,18 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
            _preallocate_and_copy: bool = False) -> Callable[..., Any]:
     """Return a function that gives all derivatives of `func`: for each output a tree like the arguments."""
     check_chunks("jacrev", chunk_size)
+    return _jacobian("jacrev", func, argnums, has_aux, chunk_size)
 
+
+def _jacobian(name: str, func: Callable[..., Any], argnums: Argnums, has_aux: bool,
+              chunk_size: int | None) -> Callable[..., Any]:
     @keeps_modes
     def derived(*arguments: Any, **settings: Any) -> Any:
-        traced = _Traced(_chosen(arguments, argnums, "jacrev"), "jacrev")
+        traced = _Traced(_chosen(arguments, argnums, name), name)
         with enable_grad():
-            result = call_transformed(func, *_with(arguments, argnums, traced.given()), **settings)
-            output, aux = _split(result, has_aux, "jacrev")
-            _only_tensors(tree_flatten(output)[0], "jacrev")
+            result = traced.call(func, lambda chosen: _with(arguments, argnums, chosen), settings)
+            output, aux = _split(result, has_aux, name)
+            _only_tensors(tree_flatten(output)[0], name)
             table = tree_map(lambda out: tree_unflatten(_rows(traced, out, chunk_size), traced.spec), output)
         table, aux = traced.seen((table, aux))
         return (table, aux) if has_aux else table
@@ -248,9 +255,9 @@ def _rows(traced: _Traced, out: Any, chunk_size: int | None) -> list[Any]:
 def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *,
            randomness: str = "error") -> Callable[..., Any]:
     """Return the same derivatives as `jacrev`, found as those are."""
-    return jacrev(func, argnums, has_aux)
+    return _jacobian("jacfwd", func, argnums, has_aux, None)
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """Return a function that gives all second derivatives of `func`."""
-    return jacrev(jacrev(func, argnums), argnums)
+    return jacfwd(jacrev(func, argnums), argnums)

@@ -18,11 +18,13 @@ from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from functools import partial
 from typing import Any, NoReturn
+from weakref import ref
 
 from ..autograd.modes import enable_grad
+from ..autograd.packing import Keeping
 from ..base.errors import BadArgument, BadValue, GradientError, NotSupported
-from ..base.modes import keeps_modes, mode
-from ..base.provenance import describe
+from ..base.modes import call_with, keeps_modes, mode, push
+from ..base.provenance import describe, here
 from ..base.pytree import tree_flatten, tree_unflatten
 from ..core.backward import run_sweep
 from ..core.dtypes import dtype
@@ -55,14 +57,33 @@ def _operations(nodes: list[Any]) -> list[Node]:
     return [node for node in nodes if isinstance(node, Node)]
 
 
+class Checkpointed(Keeping):
+    """While a checkpointed function runs the first time: PyTorch, too, keeps its arguments alone."""
+
+    keeps = "again"
+
+    def __init__(self, arguments: Iterable[Any], reentrant: bool) -> None:
+        self.given = {str(i): ref(x) for i, x in enumerate(arguments) if isinstance(x, TensorBase)}
+        self.reentrant, self.where = reentrant, here()
+
+
+class Recomputing(Keeping):
+    """While it runs again: PyTorch takes what it saves then as it is, and, but for a reentrant one, looks no more."""
+
+    keeps = "alias"
+
+    def __init__(self, first: Checkpointed) -> None:
+        self.first = first
+
+
 class Recomputed:
     """The operation of one such call: its reverse runs the function again."""
 
     adds, frees, promotes, name = False, True, "", "checkpoint"
 
     def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any, state: TensorBase | None,
-                 outputs: list[TensorBase], nodes: list[Any], since: int, check: bool) -> None:
-        self.function, self.spec, self.state, self.check = function, spec, state, check
+                 outputs: list[TensorBase], nodes: list[Any], since: int, check: bool, first: Checkpointed) -> None:
+        self.function, self.spec, self.state, self.check, self.first = function, spec, state, check, first
         self.kinds, self.lower = [_kind(o) for o in outputs], _lower()
         self.leaves = [None if isinstance(x, TensorBase) else x for x in leaves]
         self.given = [Argument.of(x) if isinstance(x, TensorBase) else None for x in leaves]
@@ -108,7 +129,8 @@ class Recomputed:
             if self.state is not None:
                 default_generator.set_state(self.state)
             with _cast_to(self.lower):
-                return _tensors(tree_flatten(self.function(*arguments, **settings))[0])
+                found = call_with({"saved_hooks": push(Recomputing(self.first))}, self.function, *arguments, **settings)
+            return _tensors(tree_flatten(found)[0])
         finally:
             if now is not None:
                 default_generator.set_state(now)
@@ -238,14 +260,16 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     versions = [_version(t) for t in tensors]
     state = default_generator.get_state() if preserve_rng_state else None
     since = next_order()
-    result = function(*args, **kwargs)
+    first = Checkpointed((function, *args, *kwargs.values()), use_reentrant is not False)
+    result = call_with({"saved_hooks": push(first)}, function, *args, **kwargs)
     outputs = _tensors(tree_flatten(result)[0])
     nodes = recorded_since(outputs, since)[0]
     changed = versions != [_version(t) for t in tensors]
     if changed or wrote_outside(nodes, since) or any(_is_outer(o, since) for o in outputs):
         return result
     check = determinism_check != "none" and not any(Argument.of(t).overlaps for t in tensors)
-    _replace(outputs, Recomputed(function, leaves, spec, state, outputs, nodes, since, check), tensors)
+    op = Recomputed(function, leaves, spec, state, outputs, nodes, since, check, first)
+    _replace(outputs, op, tensors)
     return result
 
 

@@ -3,13 +3,16 @@ from __future__ import annotations
 
 from threading import RLock
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary, ref
 
+from ...base.modes import mode
 from ...base.provenance import Where, here
 from ...core.graph import Leaf
 from ...core.storage import TensorBase, memory_of
 from .findings import Findings
+from .keeping import Frame
 from .shadow import Counter, Memory, Node, Shadow, Write, overlap
+from .transforms import slices_of
 
 
 class Books:
@@ -21,10 +24,13 @@ class Books:
         self.unknown: dict[str, int] = {}  # functions of which it is not known what PyTorch keeps
         self.sweeps = 0
         self.stumbled: list[str] = []  # what doctor itself could not do
+        self._asked: set[int] = set()  # threads that are about to run a sweep which was looked at
+        self.levels: WeakSet[Any] = WeakSet()  # calls of functions for their derivatives that have begun
+        self.frames: WeakKeyDictionary[Any, Frame] = WeakKeyDictionary()  # of checkpoints
         self._updated_at: Where | None = None
         self._shadows: dict[int, tuple[Any, Shadow]] = {}
         self._memories: dict[int, tuple[Any, Memory]] = {}  # by their buffers
-        self._edges: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self.edges: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         # By storages, which may be gone: look whether the memory is the same.
         self._bases: WeakValueDictionary[int, Shadow] = WeakValueDictionary()
         self.leaves: dict[int, Any] = {}
@@ -47,8 +53,9 @@ class Books:
         if known is not None and known.memory is self.memory(tensor):  # `a, b = x` gives views of x, unseen
             return self.remember(tensor, known.view("several", here()))
         found = Shadow(self.memory(tensor), Counter(), writer is not None, here())
+        found.slices, found.level = slices_of(tensor._array), mode.now.transformed
         if writer is not None and not isinstance(writer, Leaf):
-            found.node = self._opaque(writer)
+            found.node = self.opaque(writer)
             found.own_grad = False
         return self.remember(tensor, found)
 
@@ -74,13 +81,13 @@ class Books:
             shadow.memory.version = version
             shadow.counter.add(Write("an update", self._updated_at or here(), tensor._array))
 
-    def _opaque(self, writer: Any) -> Node:
+    def opaque(self, writer: Any) -> Node:
         """Return the node of something that was not seen being made, with the inputs that mutagrad knows of."""
         pending: list[Any] = [writer]
         made: dict[Any, Node] = {}
         while pending:
             one = pending[-1]
-            missing = [w for w in one.inputs if w is not None and w not in self._edges and w not in made
+            missing = [w for w in one.inputs if w is not None and w not in self.edges and w not in made
                        and not isinstance(w, Leaf)]
             if missing:
                 pending.extend(missing)
@@ -90,14 +97,14 @@ class Books:
                 inputs = [self._edge_of(w, made) for w in one.inputs if w is not None]
                 made[one] = Node(getattr(one.op, "name", "leaf"), one.where, [i for i in inputs if i is not None])
         for w, node in made.items():
-            self._edges[w] = node
+            self.edges[w] = node
         return made[writer]
 
     def _edge_of(self, writer: Any, made: dict[Any, Node]) -> Any:
         if isinstance(writer, Leaf):
             tensor = writer.tensor()
             return None if tensor is None else self.shadow(tensor).edge()
-        return made.get(writer) or self._edges.get(writer)
+        return made.get(writer) or self.edges.get(writer)
 
     def stepped(self, optimizer: Any) -> None:
         """Look at the parameters after an optimizer's step."""
@@ -113,5 +120,5 @@ class Books:
     def uncounted(self, shadow: Shadow, write: Write) -> None:
         """Enter a write that the tensors which share a counter do not see."""
         for save in list(shadow.memory.saves):
-            if save.unseen is None and overlap(save.array, write.array) != []:
+            if save.used and save.unseen is None and overlap(save.array, write.array) != []:
                 save.unseen = write

@@ -10,6 +10,7 @@ from typing import Any
 from .calls import ATOMS, call_on, drop_keyword, is_function, is_method, last_name, operand, operator, repeatable
 from .edits import Edit, Source
 from .findings import Finding
+from .transformed import copy_argument
 
 LAYERS = {"ReLU", "ReLU6", "LeakyReLU", "ELU", "CELU", "SELU", "Hardtanh", "Hardswish", "Hardsigmoid", "SiLU", "Mish",
           "Threshold", "RReLU", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"}
@@ -23,9 +24,19 @@ def keep_saved(source: Source, finding: Finding) -> list[Edit]:
     if finding.where == finding.saved_where and isinstance(node, ast.Call) and not _is_direct(source, node):
         return _out_of_place_layers(source)
     function, slot = str(finding.facts.get("function", "")), finding.slot
+    if function == "checkpoint" and isinstance(node, ast.Call):
+        return _keep_argument(source, node, finding)
     if slot.startswith("out"):
         return _keep_result(source, node, slot)
     return clone(source, operand(source, node, function, slot))
+
+
+def _keep_argument(source: Source, call: ast.Call, finding: Finding) -> list[Edit]:
+    """Clone an argument that a checkpoint keeps: for the call, or inside the function, if that writes to it."""
+    slot, saved = finding.slot, finding.saved_where
+    if saved is not None and saved[0] is not finding.where[0]:
+        return copy_argument(source, finding)
+    return clone(source, call.args[int(slot)]) if slot.isdigit() and int(slot) < len(call.args) else []
 
 
 def keep_operand(source: Source, finding: Finding) -> list[Edit]:

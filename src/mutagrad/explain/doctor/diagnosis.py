@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from threading import get_ident
 from types import TracebackType
 from typing import Any
 from weakref import ref
@@ -9,20 +10,22 @@ from weakref import ref
 from ...arrays import np
 from ...autograd.function import Applied
 from ...base.counters import counters
-from ...base.errors import NotSupported
-from ...base.modes import mode
-from ...base.provenance import OURS, Where, file_and_line, here
+from ...base.errors import NotSupported, OverlapError, UnmarkedWrite
+from ...base.modes import mode, push
+from ...base.provenance import OURS, Where, file_and_line, here, is_library
 from ...core.graph import Leaf
 from ...core.storage import TensorBase, memory_of
 from ...core.sweep import OUTPUT
 from ...optim.optimizer import register_optimizer_step_post_hook
+from ...utils.checkpoint import Recomputed
+from ..sweeping import SweepListener, listen, stop_listening
 from ..torch_calls import by_slot, results_of, tensors_of
 from ..torch_saves import Saved, arguments, saved_by
 from ..watching import Call, Watcher
-from . import rules
+from . import rules, transforms
 from .books import Books
-from .edits import LIBRARIES
 from .findings import RAISES
+from .keeping import frame_here, kept
 from .shadow import Counter, Node, Save, Shadow, Write
 
 SWEEPS = {"backward", "autograd.backward", "autograd.grad"}
@@ -31,7 +34,11 @@ EXPORTS = {"numpy", "__array__", "from_numpy", "as_tensor", "asarray", "frombuff
            "storage", "data_ptr"}
 
 
-class Diagnosis(Books, Watcher):
+# Errors of mutagrad's own, where PyTorch goes on.
+ONLY_OURS = ((NotSupported, "not_supported"), (OverlapError, "overlapping_target"), (UnmarkedWrite, "not_marked_dirty"))
+
+
+class Diagnosis(Books, Watcher, SweepListener):
     """Keeps PyTorch's books beside the program, and notes where they would not let it go on."""
 
     threads = True
@@ -40,6 +47,7 @@ class Diagnosis(Books, Watcher):
 
     def __enter__(self) -> Any:
         self._hook = register_optimizer_step_post_hook(self._after_step)
+        listen(self)
         return super().__enter__()
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
@@ -47,13 +55,15 @@ class Diagnosis(Books, Watcher):
 
     def __exit__(self, *error: Any) -> None:
         self._hook.remove()
+        stop_listening(self)
         super().__exit__(*error)
         if error and isinstance(error[1], Exception):
             self.note_error(error[1], error[2])
 
     def note_error(self, error: Exception, frames: TracebackType | None) -> None:
         """Enter an error that ends the program: PyTorch raises there, too, unless only mutagrad lacks something."""
-        kind = "not_supported" if isinstance(error, NotSupported) else "error"
+        kind = next((kind for of, kind in ONLY_OURS if isinstance(error, of)), "error")
+        kind = "error" if getattr(error, "is_expanded", False) else kind
         where = last_of_user(frames)
         if any(found.torch == RAISES and found.place == file_and_line(where) for found in self.findings):
             return  # it is told already
@@ -65,9 +75,23 @@ class Diagnosis(Books, Watcher):
             call.notes = None
 
     def after(self, call: Call) -> None:
+        self._asked.discard(get_ident())
         if call.error is None and call.notes is not None:
             step = self._enter_grads if call.notes.name in SWEEPS else self._enter_in_books
             self.carefully(lambda: step(call), call.name)
+
+    def sweep_began(self, where: Where, roots: Any, wanted: Any) -> None:
+        if get_ident() in self._asked:  # it is the one that was asked for in so many words
+            self._asked.discard(get_ident())
+        elif mode.now.strong_zeros:  # else it is part of a forward derivative
+            self.carefully(lambda: rules.inner_sweep(self, roots, wanted), "a sweep")
+
+    def modes_inside(self, node: Any) -> dict[str, Any]:
+        return {"function_modes": push(self)} if isinstance(node.op, Recomputed) else {}
+
+    def stayed_zero(self, node: Any) -> None:
+        if node.op.name not in rules.ZERO_AT_ZERO:
+            self.findings.add("nan_of_no_influence", node.where, slot="0", name=node.op.name)
 
     def carefully(self, step: Callable[[], None], name: str) -> bool:
         """Take a step without ever getting in the program's way: what goes wrong here is told in the report."""
@@ -81,13 +105,16 @@ class Diagnosis(Books, Watcher):
 
     def _look(self, call: Call) -> None:
         name = short(call.name)
+        transforms.begin(self, mode.now.transformed)
         tensors = tensors_of(by_slot(call.args[1:], {})) if name == APPLY else arguments(name, call.args, call.kwargs)
         shadows = {slot: self.shadow(t) for slot, t in tensors.items() if isinstance(t, TensorBase)}
         recorded = mode.now.recorded and not mode.now.inference and not name.startswith("nn.init.")
         call.notes = Facts(name, tensors, shadows, recorded)
         if name in SWEEPS:
             rules.before_sweep(self, call)
+            self._asked.add(get_ident())
             return
+        frame_here(self)
         call.notes.known = self._known(call, ["out"])
         rules.before_call(self, call)
 
@@ -115,9 +142,8 @@ class Diagnosis(Books, Watcher):
     def _enter_in_books(self, call: Call) -> None:
         facts = call.notes
         results = {slot: t for slot, t in results_of(call.result).items() if isinstance(t, TensorBase)}
-        if facts.known is not None:  # what else it writes is not counted: running statistics
-            for slot, tensor in facts.tensors.items():
-                facts.shadows[slot].memory.version = memory_of(tensor).version
+        if facts.known is not None:
+            self._statistics(call)
         if facts.name == APPLY:
             self._dirty(call, results)
         elif len(results) > 1:
@@ -131,13 +157,24 @@ class Diagnosis(Books, Watcher):
             if isinstance(tensor, TensorBase):
                 self._note_writer(tensor)
 
+    def _statistics(self, call: Call) -> None:
+        """Enter what else a call has written, which is not counted: running statistics."""
+        facts = call.notes
+        for slot, tensor in facts.tensors.items():
+            memory, now = facts.shadows[slot].memory, memory_of(tensor).version
+            if memory.version != now and slot not in facts.written():
+                facts.updated.add(slot)
+                write = Write(facts.name, call.where, tensor._array, kind="running_statistics")
+                self.uncounted(facts.shadows[slot], write)
+            memory.version = now
+
     def _note_writer(self, tensor: TensorBase) -> None:
         shadow = self.shadow(tensor)
         writer = tensor._storage.writer
         if writer is not None and shadow.requires_grad:
             edge = (shadow.base or shadow).edge()
             if edge is not None:
-                self._edges[writer] = edge
+                self.edges[writer] = edge
         if writer is not None and isinstance(writer, Leaf):
             self.leaves[id(tensor)] = ref(tensor)
 
@@ -147,6 +184,9 @@ class Diagnosis(Books, Watcher):
         """Count the writes that the call has made."""
         facts = call.notes
         facts.saves = [self._save(call, slot, facts.tensors[slot]) for slot in facts.read_before()]
+        frame = frame_here(self)
+        if frame is not None and frame.is_over(len(facts.saves)):
+            return
         for slot, by in facts.written().items():
             shadow, tensor = facts.shadows[slot], facts.tensors[slot]
             write = Write(facts.name, call.where, _written_part(call, tensor))
@@ -159,7 +199,8 @@ class Diagnosis(Books, Watcher):
 
     def _save(self, call: Call, slot: str, tensor: TensorBase, name: str = "") -> Save:
         shadow = self.shadow(tensor)
-        return Save(shadow, tensor._array, slot, call.where, name or call.notes.name, shadow.counter.version)
+        return Save(shadow, tensor._array, slot, call.where, name or call.notes.name, shadow.counter.version,
+                    used=slot not in call.notes.updated)
 
     # ---------------------------------------------------------------------------------------------------------- results
 
@@ -186,6 +227,8 @@ class Diagnosis(Books, Watcher):
             leaf = isinstance(tensor._storage.writer, Leaf)
             made = self.remember(tensor, Shadow(self.memory(tensor), Counter(), leaf, call.where))
             made.inference = mode.now.inference
+            made.slices = frozenset().union(*(shadow.slices for shadow in facts.shadows.values()))
+            made.level = mode.now.transformed
         elif known is not None and slot in known.same:
             self.remember(tensor, source)
         else:
@@ -221,6 +264,7 @@ class Diagnosis(Books, Watcher):
         elif known is None and not call.name.endswith("__get__"):
             self.unknown[facts.name] = self.unknown.get(facts.name, 0) + 1
         self._save_results(call, node, results)
+        self._keep(node)
         for save in node.saves:
             save.shadow.memory.saves.add(save)
             if save.shadow.memory.exported_at is not None:
@@ -233,6 +277,14 @@ class Diagnosis(Books, Watcher):
             differentiable = known.differentiable.get(slot, True) if known is not None else True
             if fresh and differentiable and tensor._storage.writer is not None:
                 shadow.node = node
+
+    def _keep(self, node: Node) -> None:
+        """Change what a node keeps to what it keeps in a block that says so, or for a forward derivative."""
+        blocks = mode.now.saved_hooks
+        if transforms.keeps_nothing(mode.now.transformed):
+            node.saves = []
+        elif blocks and node.saves:
+            node.saves = kept(self, node.saves)
 
     def _save_results(self, call: Call, node: Node, results: dict[str, Any]) -> None:
         facts = call.notes
@@ -278,7 +330,7 @@ class Diagnosis(Books, Watcher):
         for slot, tensor in facts.tensors.items():
             if any(tensor is kept for kept in vars(made.op.ctx).values()):
                 save = self._save(call, slot, tensor, made.op.name)
-                save.checked = False
+                save.kind = "attribute_of_function"
                 node.saves.append(save)
         for source, value in zip(made.op.ctx._sources, made.saved):
             slot = self._slot_of(source, value, given, results)
@@ -301,6 +353,7 @@ class Facts:
         self.known: Saved | None = None
         self.saves: list[Save] = []
         self.dirty: dict[str, int] = {}
+        self.updated: set[str] = set()  # running statistics, whose values a call that updates them does not use
         self.swept: tuple[list[Any], list[Save]] = [], []
         self.repeats: dict[str, Any] = {}  # of an index that names an element twice: what it is like
         self.protected = counters.protected
@@ -344,7 +397,7 @@ def last_of_user(frames: TracebackType | None) -> Where:
     found = None
     while frames is not None:
         code = frames.tb_frame.f_code
-        if code.co_filename not in OURS and not code.co_filename.startswith(LIBRARIES):
+        if code.co_filename not in OURS and not is_library(code.co_filename):
             found = code, frames.tb_lasti
         frames = frames.tb_next
     return found or here()

@@ -12,7 +12,6 @@ import dis
 import linecache
 import os
 import re
-import sysconfig
 import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -44,9 +43,6 @@ MADE_FROM: dict[str, tuple[type[ast.AST], ...]] = {
     "GET_ITER": (ast.expr, ast.For),
     "LIST_EXTEND": (ast.List, ast.Tuple, ast.Call),
 }
-
-# Where files are that are not the user's.
-LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 @dataclass(frozen=True, order=True)

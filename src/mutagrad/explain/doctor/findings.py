@@ -100,6 +100,40 @@ KINDS = {
         RAISES, "backward through {saver}, which writes a value that it keeps itself",
         "one of the variables needed for gradient computation has been modified by an inplace operation",
         "compute it out of place"),
+    "captured_write": Kind(
+        RAISES, "{name} writes to a tensor from outside of the function that {by} differentiates",
+        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
+        "that would mutate a captured Tensor",
+        "return the value and write it outside; or pass the tensor as an argument"),
+    "unmapped_write": Kind(
+        RAISES, "{name} writes what differs from slice to slice to a tensor that all slices of vmap share",
+        "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+        "extra_args that has more elements than `self`",
+        "make it from a mapped tensor, x.new_zeros(...) instead of torch.zeros(...), or write out of place"),
+    "value_of_slice": Kind(
+        RAISES, "{name} asks vmap for a value that differs from slice to slice",
+        "vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a Tensor in some "
+        "data-dependent control flow", "torch.where(condition, a, b) for an `if`; sums for a loop that ends early"),
+    "saved_and_rewritten": Kind(
+        WRONG, "{name} changes a value that {saver} has kept for backward{elements}, where {how}: PyTorch does not "
+        "look whether such values were written, and its gradient is silently that of the new one", "",
+        "clone() {kept} where it is saved, or write out of place here"),
+    "running_statistics": Kind(
+        WRONG, "{name} updates running statistics that {saver} has kept for backward: PyTorch does not count such "
+        "writes, and its gradient is silently that of the new ones", "",
+        "call backward() before the next call in training mode"),
+    "not_marked_dirty": Kind(
+        WRONG, "a Function's forward changes its argument, and does not say so: mutagrad refuses it, and PyTorch's "
+        "gradient is silently that of a program which does not change it", "",
+        "ctx.mark_dirty(x) and return x, or write to a copy"),
+    "nan_of_no_influence": Kind(
+        WRONG, "the derivative of {name} is infinite or undefined for elements that have no influence (a branch of "
+        "where that is not taken, a mask): PyTorch's gradient of them is nan, 0 times infinity", "",
+        "give {name} a harmless argument there: torch.where(mask, {name}(torch.where(mask, x, 1.)), other)"),
+    "overlapping_target": Kind(
+        WRONG, "{name} writes through a view of which several elements are the same memory: mutagrad refuses it, and "
+        "PyTorch's values and gradient are silently those of some order of writes", "",
+        "write to what the view is of, or to a clone() of the view"),
     "error": Kind(RAISES, "{name} raises {error}", "", "{fix}"),
     "not_supported": Kind(
         FINE, "mutagrad cannot run this, so what comes after it was not looked at: {error}", "", "{fix}"),

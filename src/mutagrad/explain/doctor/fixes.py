@@ -13,12 +13,15 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ...base.provenance import is_library
+from .branches import take_harmless
 from .calls import add_keyword, call_on, drop_keyword, is_method, last_name, operand, simple, torch_name
 from .clones import clone, keep_operand, keep_saved, keep_written
-from .edits import LIBRARIES, Edit, Source, apply, compatible, diff, parses, read
+from .edits import Edit, Source, apply, compatible, diff, parses, read
 from .findings import RAISES, WRONG, Finding
 from .leaves import is_read_later, write_to_copy
 from .loops import stack_parts
+from .transformed import copy_argument, make_mapped
 from .unique import write_last_values
 from .updates import update
 from .views import detach_view, take_anew, take_one_by_one
@@ -56,7 +59,7 @@ class Sources:
 
     def get(self, path: str) -> Source | None:
         if path not in self._known:
-            text = None if path.startswith(LIBRARIES) else self.reading(path)
+            text = None if is_library(path) else self.reading(path)
             self._known[path] = Source(text) if text is not None and parses(text) else None
         return self._known[path]
 
@@ -178,6 +181,8 @@ def _without_inference(source: Source, finding: Finding) -> list[Edit]:
 
 
 def _update_or_copy(source: Source, finding: Finding) -> list[Edit]:
+    if finding.facts.get("given"):
+        return copy_argument(source, finding)
     return update(source, finding) or write_to_copy(source, finding)
 
 
@@ -189,6 +194,9 @@ FIXES: dict[str, tuple[str, Callable[[Source, Finding], list[Edit]]]] = {
     "data_assigned": ("saved_where", keep_saved),
     "fused_step": ("saved_where", keep_saved),
     "attribute_of_function": ("saved_where", keep_saved),
+    "saved_and_rewritten": ("saved_where", keep_saved),
+    "unmapped_write": ("saved_where", make_mapped),
+    "nan_of_no_influence": ("where", take_harmless),
     "overlapping_write": ("where", keep_operand),
     "overlapping_copy": ("where", keep_operand),
     "always_raises": ("where", keep_written),

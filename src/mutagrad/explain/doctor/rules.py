@@ -6,9 +6,11 @@ from typing import Any
 from ...arrays import np
 from ...base.modes import mode
 from ...base.provenance import describe
+from ...core.graph import Leaf
 from ...core.storage import TensorBase
 from ..torch_calls import tensors_of
 from ..watching import Call
+from . import transforms
 from .books import Books
 from .shadow import Node, Save, Shadow, Write, addresses, overlap, reached
 
@@ -26,6 +28,8 @@ APART = {"index_put_", "index_copy_", "index_add_", "index_reduce_", "scatter_",
 KEEPERS = {"mul", "div", "true_divide", "mul_", "div_", "__rmul__", "__mul__", "__truediv__", "nn.functional.dropout"}
 # Layers as one call, whose products keep inputs and weights.
 KEEP_ALL = {"nn.functional.multi_head_attention_forward", "ops.recurrent.network", "ops.recurrent.padded"}
+# Those whose derivative PyTorch takes for zero where it is not defined.
+ZERO_AT_ZERO = {"atan2"}
 MANY = 64  # writes of one line to one tensor, from which on what PyTorch does for each of them is felt
 
 
@@ -51,6 +55,7 @@ def before_call(doctor: Books, call: Call) -> None:
     if facts.name == "detach_" and "0" in facts.shadows and facts.shadows["0"].base is not None:
         doctor.findings.add("detach_of_view", call.where)
     _inference(doctor, call, needing)
+    transforms.before_call(doctor, call)
 
 
 def _inference(doctor: Books, call: Call, needing: bool) -> None:
@@ -112,7 +117,8 @@ def refused_write(doctor: Books, call: Call, slot: str) -> None:
         doctor.findings.add(MADE[target.made], call.where, target.where, slot, name=name)
     elif target.requires_grad and (target.is_leaf if target.base is None else target.base.is_leaf):
         what = "a leaf" if target.base is None else "a view of a leaf"
-        doctor.findings.add("write_to_leaf", call.where, slot=slot, name=name, what=what, shifts=_shifts(call))
+        doctor.findings.add("write_to_leaf", call.where, slot=slot, name=name, what=what, shifts=_shifts(call),
+                            given=target.level is not None)
 
 
 def _shifts(call: Call) -> bool:
@@ -293,7 +299,11 @@ def before_sweep(doctor: Books, call: Call) -> None:
     wanted = None if inputs is None else [e for e in (doctor.shadow(t).edge() for t in inputs) if e is not None]
     visited = list(reached(edges, wanted))
     for node in visited:
-        _visit(doctor, call, node)
+        if node.freed_at is not None:
+            saver = f"{node.name} ({describe(node.where)})"
+            doctor.findings.add("backward_twice", call.where, node.freed_at, "0", saver=saver)
+        else:
+            _visit(doctor, node)
         if not retain and (node.saves or node.keeps):
             node.freed_at = call.where
     call.notes.swept = edges, [save for node in visited for save in node.saves]
@@ -321,11 +331,16 @@ def _listed(value: Any) -> list[Any]:
     return [v for v in value if v is None or isinstance(v, TensorBase)]
 
 
-def _visit(doctor: Books, call: Call, node: Node) -> None:
+def inner_sweep(doctor: Books, roots: list[Any], wanted: list[Any]) -> None:
+    """Note the same of a sweep that is part of something else: of `torch.func`, or of a checkpoint."""
+    edges = [doctor.edges.get(writer) or doctor.opaque(writer) for writer in roots if not isinstance(writer, Leaf)]
+    ends = [edge for edge in map(doctor.edges.get, wanted) if edge is not None]
+    for node in reached(edges, ends or None):
+        _visit(doctor, node)
+
+
+def _visit(doctor: Books, node: Node) -> None:
     saver = f"{node.name} ({describe(node.where)})"
-    if node.freed_at is not None:
-        doctor.findings.add("backward_twice", call.where, node.freed_at, "0", saver=saver)
-        return
     if node.always_raises:
         doctor.findings.add("always_raises", node.where, saver=saver)
     if node.repeats:  # PyTorch gives a gradient to values that are not there any more
@@ -339,11 +354,11 @@ def _visit(doctor: Books, call: Call, node: Node) -> None:
 def _look_at(doctor: Books, save: Save, saver: str) -> None:
     """Note a value that is not what it was when it was saved."""
     write, kind = save.unseen, ""
-    if save.shadow.counter.version != save.version:
-        write = save.shadow.counter.first_after(save.version)
-        kind = "overwritten_saved_value" if save.checked else "attribute_of_function"
+    counted = save.write()
+    if counted is not None:
+        write, kind = counted, save.kind
     facts = {"saver": saver, "kept": "the result" if save.slot.startswith("out") else "the operand",
-             "function": save.function}
+             "function": save.function, "how": save.how}
     if write is not None:
         doctor.findings.add(kind or write.kind, write.where, save.where, save.slot, name=write.name,
                             elements=_told(overlap(save.array, write.array)), **facts)

@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ...arrays import np
+from ...arrays.kinds import is_plain
 from ...base.provenance import Where
 
 
@@ -74,9 +75,21 @@ class Save:
     where: Where
     function: str
     version: int
+    used: bool = True  # its value, by backward
     unseen: Write | None = None  # a write that did not count: through `.data`
-    checked: bool = True  # backward looks whether it was written; not at what a Function keeps as an attribute
+    kind: str = "overwritten_saved_value"  # the finding, where it was written; others are not looked at by backward
+    how: str = ""  # it is kept, where that is not as usual
+    block: Any = None  # of hooks, which tell whether they keep it as it is only once they were called
     copy: Any = None
+
+    def write(self) -> Write | None:
+        """Return the counted write since it was saved that backward raises for, or is wrong by."""
+        if self.shadow.counter.version == self.version or self.block is not None and self.block.keeps == "copy":
+            return None
+        if self.kind == "overwritten_saved_value":
+            return self.shadow.counter.first_after(self.version)
+        later = (write for write in self.shadow.counter.writes if write.version > self.version)
+        return next((write for write in later if overlap(self.array, write.array) != []), None)
 
     def keep_copy(self) -> None:
         if self.copy is None:
@@ -106,8 +119,8 @@ class Node:
 class Shadow:
     """What PyTorch would know of one tensor."""
 
-    __slots__ = ("__weakref__", "at_version", "base", "counter", "inference", "made", "memory", "node", "own_grad",
-                 "where")
+    __slots__ = ("__weakref__", "at_version", "base", "counter", "inference", "level", "made", "memory", "node",
+                 "own_grad", "slices", "where")
 
     def __init__(self, memory: Memory, counter: Counter, requires_grad: bool, where: Where) -> None:
         self.memory, self.counter, self.own_grad, self.where = memory, counter, requires_grad, where
@@ -116,6 +129,8 @@ class Shadow:
         self.inference = False  # made in inference mode
         self.made = ""  # of a view that PyTorch does not let be written: "several", "no_grad"
         self.at_version = 0
+        self.level: Any = None  # the call of a function for its derivatives in which it was made
+        self.slices: frozenset[Any] = frozenset()  # the calls of vmap whose slices differ in it
 
     @property
     def requires_grad(self) -> bool:
@@ -135,7 +150,7 @@ class Shadow:
         found = Shadow(self.memory, self.counter, False, self.where if self.made and not made else where)
         found.base = self if self.base is None or self.own_grad else self.base
         found.made = made or self.made
-        found.at_version = self.counter.version
+        found.at_version, found.level, found.slices = self.counter.version, self.level, self.slices
         return found
 
     def edge(self) -> Node | Shadow | None:
@@ -182,6 +197,8 @@ def reached(roots: Sequence[Node | Shadow], wanted: Sequence[Node | Shadow] | No
 
 def overlap(one: Any, other: Any) -> list[tuple[int, ...]] | None:
     """Return which elements of one array are memory of another; None if there are too many to look at each."""
+    if not is_plain(one, other):
+        return None
     if not np.may_share_memory(one, other):
         return []
     if one.size > 100_000 or other.size > 100_000:

@@ -91,7 +91,8 @@ class _SpectralNorm(Module):
         matrix = as_matrix(weight, self.dim)
         if self.training:
             self._iterate(matrix, self.n_power_iterations)
-        return weight / self._u.vdot(matrix.mv(self._v))
+        u, v = self._u.clone(), self._v.clone()  # the next call changes them, before backward perhaps
+        return weight / u.vdot(matrix.mv(v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value

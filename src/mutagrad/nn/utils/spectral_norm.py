@@ -57,7 +57,7 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=self.eps))
                     u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
-        return weight / u.dot(matrix.mv(v))
+        return weight / u.clone().dot(matrix.mv(v.clone()))  # the next call changes them, before backward perhaps
 
     @staticmethod
     def solved(matrix: Tensor, u: Tensor, sigma: Tensor) -> Any:
