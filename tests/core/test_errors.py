@@ -1,7 +1,11 @@
 """Errors that have a class of their own, which is more than one of the built-in ones."""
 from __future__ import annotations
 
+import linecache
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -105,3 +109,43 @@ def test_requires_grad_is_a_truth_value(wrong: Any) -> None:
     with pytest.raises(RuntimeError):
         x.requires_grad = wrong
     assert not x.requires_grad
+
+
+# -------------------------------------------------------------------------------------------------------- what they say
+
+def said(source: str, name: str) -> str:
+    """What an error says of a program under a name, whose text can be read."""
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    with pytest.raises(mg.MutagradError) as found:
+        exec(compile(source, name, "exec"), {"mg": mg})
+    return str(found.value)
+
+
+@pytest.mark.skipif(not hasattr(said.__code__, "co_positions"), reason="Python knows columns since 3.11")
+def test_the_part_of_the_line_is_pointed_at() -> None:
+    rows = said("x = mg.ones(3)\ny = 1 + x.reshape(7) * 2\n", "program.py").splitlines()
+    assert rows[1] == "  at program.py:2: y = 1 + x.reshape(7) * 2"
+    assert rows[2].index("^") == rows[1].index("x.reshape") and rows[2].strip() == "^" * len("x.reshape(7)")
+
+
+def test_a_line_that_is_all_of_it_has_no_carets() -> None:
+    assert "^" not in said("mg.ones(3).reshape(7)\n", "program.py")
+
+
+def test_an_error_in_a_library_names_the_users_own_line(tmp_path: Path) -> None:
+    library = str(tmp_path / "site-packages" / "nicely" / "layers.py")
+    text = "def layer(x):\n    return x.reshape(7)\n"
+    linecache.cache[library] = (len(text), None, text.splitlines(True), library)
+    names: dict[str, Any] = {"mg": mg}
+    exec(compile(text, library, "exec"), names)
+    with pytest.raises(mg.MutagradError) as found:
+        names["layer"](mg.ones(3))
+    said = str(found.value)
+    assert "layers.py:2: return x.reshape(7)" in said and 'called from' in said and 'test_errors.py' in said
+
+
+def test_cells_are_named_as_ipython_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"/tmp/ipykernel_7/1.py": ("Cell", "In[2]")}
+    shell = SimpleNamespace(compile=SimpleNamespace(format_code_name=names.get))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert "  at Cell In[2], line 1: mg.ones(3).reshape(7)" in said("mg.ones(3).reshape(7)\n", "/tmp/ipykernel_7/1.py")
