@@ -29,7 +29,7 @@ HEAD = f"import torch\n\nx = torch.tensor({START}, dtype=torch.float64, requires
 TEXT = Path(__file__).with_name("torch_rules.txt").read_text(encoding="utf-8")
 # Where the gradient is meant to leave something out: nothing there is wrong.
 MEANT = {"backward_of_detached", "backward_in_no_grad_result", "optimizer_step_between", "grad_accumulated_in_place", "hook_write", "item_write", "numpy_of_requires_grad", "buffer_reused",
-         "second_derivative", "where_and_nan", "leaf_set_requires_grad_after_write", "out_no_grad", "to_other", "batch_norm_twice", "embedding_max_norm", "leaf_data_assigned_other_type"}
+         "second_derivative", "leaf_set_requires_grad_after_write", "out_no_grad", "to_other", "batch_norm_twice", "embedding_max_norm", "leaf_data_assigned_other_type"}
 # What raises the version of a tensor, and by how much: a statement on `a`, which is computed from x.
 VERSIONS = """
 a.add_(1); a.mul_(2); a.zero_(); a.fill_(3); a.copy_(x); a[0] = 1.0; a[:] = 1.0; a[a > 1] = 0.0; a[[0, 1]] = 0.0; a += 1; a[0:2] += 1; a[0].add_(1); a.masked_fill_(a > 1, 0.0)
