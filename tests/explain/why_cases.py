@@ -676,6 +676,29 @@ y = checkpoint(F.relu, x, use_reentrant=False)  #!
 y.sum().backward()
 answer = mg.why(x)
 
+=== parameter | made a parameter after computing
+x = mg.tensor([1., 2.], requires_grad=True)
+p = nn.Parameter(x * 2)  #!
+(p * p).sum().backward()
+answer = mg.why(x)
+
+=== detached | a name that was another tensor's before
+x = mg.tensor([1., 2.], requires_grad=True)
+w = mg.ones(2, requires_grad=True)
+y = mg.argmax(x) * w
+y.sum().backward()
+x = mg.tensor([1., 2.], requires_grad=True)
+y = x.detach()  #!
+(y * w).sum().backward()
+answer = mg.why(x)
+
+=== overwritten | an index that names an element twice
+x = mg.tensor([1., 2., 3.], requires_grad=True)
+y = mg.zeros(3)
+y[mg.tensor([0, 0, 1])] = x * 2  #!
+y.sum().backward()
+answer = mg.why(x[0])
+
 === zero | before backward, with a loss
 x = mg.tensor([1., 2.], requires_grad=True)
 y = x * mg.zeros(2)  #!

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from opcode import opname
 from typing import Any
 
 from ..arrays import np
-from ..base.provenance import OURS, describe, describe_line, pointed
+from ..base.provenance import OURS, Where, describe, describe_line, pointed
 from ..core.backward import retains_grad
 from ..core.evidence import Step
 from ..core.graph import Leaf
@@ -77,14 +78,24 @@ def _said(fate: Fate) -> tuple[Words, str]:
     """The words for what became of elements, and the sentence."""
     op = fate.step.op.name if fate.step.op is not None else ""
     kind = "checkpoint" if fate.kind == "function" and op == "checkpoint" else fate.kind
+    if op == "where" and _is_item_write(fate.step.where):
+        kind = "repeated"
     words = (FATES[kind] if kind in FATES
              else without_derivative(op) if fate.kind == "no_derivative" else flat(op))
     return words, words.said.format(op=op)
 
 
+def _is_item_write(where: Where) -> bool:
+    """Whether what happened there is an assignment `x[i] = ...`."""
+    code, offset = where
+    return opname[code.co_code[offset]].startswith("STORE_SUBSCR")
+
+
 FATES = {
     "overwritten": Words("overwritten", "it was overwritten before anything read it",
                          "write to a copy: y = y.clone(), or read it before"),
+    "repeated": Words("overwritten", "the index names an element twice, and another value was written there after it",
+                      "indices without repetition, or index_put_(..., accumulate=True), which adds"),
     "unread": Words("not_reached", "the loss does not read it", "let the loss depend on it"),
     "unasked": Words("zero", "the gradient that backward() was given is zero there",
                      "look at the gradient that backward() was given"),
@@ -218,7 +229,8 @@ def _zeros_among(swept: Swept, step: Step, g: Any) -> list[str]:
     came, zeros = swept.came_to(step), np.reshape(g, -1) == 0
     if came is None or came.size != zeros.size or not zeros.any() or zeros.size > SOME:
         return []
-    where = ", ".join(map(str, np.flatnonzero(zeros)[:6])) + (", ..." if zeros.sum() > 6 else "")
+    places = [list(map(int, place)) for place in np.argwhere(zeros.reshape(np.shape(g)))[:6]]
+    where = ", ".join(str(p[0] if len(p) == 1 else p) for p in places) + (", ..." if zeros.sum() > 6 else "")
     found = []
     for fate in swept.fates(step, zeros):
         if fate.kind != "arrives":

@@ -21,7 +21,7 @@ from ..core.storage import TensorBase
 CUTTING = {
     **dict.fromkeys(("detach", "detach_"), "detach"), "item": "item", "tolist": "tolist", "numpy": "numpy",
     "__array__": "numpy", "asarray": "numpy", "array": "numpy",
-    **dict.fromkeys(("tensor", "from_numpy"), "tensor"),
+    **dict.fromkeys(("tensor", "from_numpy"), "tensor"), "Parameter": "parameter",
     **dict.fromkeys(("float", "int", "bool", "complex"), "number"),
     **dict.fromkeys(("long", "short", "byte", "char"), "cast"),
     **{name: name for name in (
@@ -65,6 +65,12 @@ class Scope:
         self.unrelated = 0  # calls of backward() on what does not come from the tensor, as far as the text tells
         self.cuts: list[Found] = []
         self.lost: list[Found] = []  # where a name that had it was bound to something else
+        self.own = dict(known)  # its names
+
+    def begin(self) -> None:
+        """Forget what was read so far: it was about something else, which had the tensor's name before."""
+        self.known, self.unrelated = dict(self.own), 0
+        self.returned, self.losses, self.cuts, self.lost = [], [], [], []
 
 
 class Reading(NamedTuple):
@@ -227,6 +233,8 @@ class Follower:
             name = _dotted(target)
             if name and state is not None:
                 scope.known[name] = state
+            elif isinstance(target, ast.Name) and scope.own.get(name) is LIVE and self.is_wanted(name, scope):
+                scope.begin()
             elif name in scope.known and not self.is_wanted(name, scope) and scope.known.pop(name) is LIVE:
                 scope.lost.append(Found("rebound", scope.code.co_filename, target.lineno))
 

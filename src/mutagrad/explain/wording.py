@@ -30,6 +30,8 @@ CUT = {
     "tolist": Words("item", f"read by tolist(): it {NUMBERS}", "compute with the tensor itself"),
     "numpy": Words("numpy", "handed to NumPy, which keeps no history", "compute with tensors, not with arrays"),
     "tensor": Words("tensor", "copied as data by tensor(...)", "mutagrad.stack([a, b]) of tensors, or x.clone()"),
+    "parameter": Words("parameter", "made a leaf of its own by Parameter(...)",
+                       "keep the tensor that it was computed from as the parameter, and compute it anew at each step"),
     "comparison": COMPARISON,
     **dict.fromkeys(COMPARISONS, COMPARISON),
     "cast": Words("no_derivative", "cast to integers or booleans, which have no derivative",
