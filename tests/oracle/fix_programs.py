@@ -13,6 +13,49 @@ class Program(NamedTuple):
 
 
 TEXT = r'''
+# ---- a layer in a Sequential overwrites what the one before it keeps: raises
+import torch
+from torch import nn
+class Plus(nn.Module):
+    def forward(self, x):
+        """Add one."""
+        x += 1
+        return x
+net = nn.Sequential(nn.Linear(2, 2), nn.Sigmoid(), Plus(), nn.Linear(2, 1))
+for p in net.parameters():
+    nn.init.constant_(p, 0.5)
+out = net(torch.ones(1, 2))
+out.sum().backward()
+
+# ---- state that is carried from step to step: raises
+import torch
+from torch import nn
+cell, head = nn.RNNCell(2, 3), nn.Linear(3, 1)
+for p in [*cell.parameters(), *head.parameters()]:
+    nn.init.constant_(p, 0.1)
+optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+h = torch.zeros(1, 3)
+total = 0.0
+for x in torch.ones(4, 1, 2).unbind():
+    h = cell(x, h)
+    loss = head(h).pow(2).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    total += loss.item()
+
+# ---- both states of an LSTM: raises
+import torch
+from torch import nn
+lstm = nn.LSTM(2, 3)
+for p in lstm.parameters():
+    nn.init.constant_(p, 0.1)
+h, c = torch.zeros(1, 1, 3), torch.zeros(1, 1, 3)
+for step in range(3):
+    out, (h, c) = lstm(torch.ones(2, 1, 2), (h, c))
+    lstm.zero_grad()
+    out.sum().backward()
+
 # ---- result overwritten: raises
 import torch
 x = torch.tensor([1., 2., 3.], requires_grad=True)

@@ -45,6 +45,15 @@ def program_frame() -> FrameType | None:
     return frame
 
 
+def calls_under_way() -> frozenset[Where]:
+    """Return the calls outside this package in which the innermost one is made."""
+    frame, found = user_frame().f_back, []
+    while frame is not None:
+        found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return frozenset(found)
+
+
 def to_user() -> int:
     """Return the `stacklevel` of a warning that shall name the user's line, for the function that calls this one."""
     frame, level = sys._getframe(1), 1

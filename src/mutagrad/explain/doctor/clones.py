@@ -10,7 +10,7 @@ from typing import Any
 from .calls import ATOMS, call_on, drop_keyword, is_function, is_method, last_name, operand, operator, repeatable
 from .edits import Edit, Source
 from .findings import Finding
-from .transformed import copy_argument
+from .transformed import copy_argument, copy_returned
 
 LAYERS = {"ReLU", "ReLU6", "LeakyReLU", "ELU", "CELU", "SELU", "Hardtanh", "Hardswish", "Hardsigmoid", "SiLU", "Mish",
           "Threshold", "RReLU", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"}
@@ -21,6 +21,8 @@ def keep_saved(source: Source, finding: Finding) -> list[Edit]:
     node = source.node_at(finding.saved_where)
     if node is None:
         return []
+    if finding.facts.get("inside"):
+        return copy_returned(source, finding)
     if finding.where == finding.saved_where and isinstance(node, ast.Call) and not _is_direct(source, node):
         return _out_of_place_layers(source)
     function, slot = str(finding.facts.get("function", "")), finding.slot

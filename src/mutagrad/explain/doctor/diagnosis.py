@@ -12,7 +12,7 @@ from ...autograd.function import Applied
 from ...base.counters import counters
 from ...base.errors import NotSupported, OverlapError, UnmarkedWrite
 from ...base.modes import mode, push
-from ...base.provenance import OURS, Where, file_and_line, here, is_library
+from ...base.provenance import OURS, Where, calls_under_way, file_and_line, here, is_library
 from ...core.graph import Leaf
 from ...core.storage import TensorBase, memory_of
 from ...core.sweep import OUTPUT
@@ -189,7 +189,7 @@ class Diagnosis(Books, Watcher, SweepListener):
             return
         for slot, by in facts.written().items():
             shadow, tensor = facts.shadows[slot], facts.tensors[slot]
-            write = Write(facts.name, call.where, _written_part(call, tensor))
+            write = Write(facts.name, call.where, _written_part(call, tensor), inside=calls_under_way())
             shadow.counter.add(write, by)
             shadow.memory.version = memory_of(tensor).version
             rules.after_write(self, call, slot, write)

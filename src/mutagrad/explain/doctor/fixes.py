@@ -15,7 +15,8 @@ from typing import Any
 
 from ...base.provenance import is_library
 from .branches import take_harmless
-from .calls import add_keyword, call_on, drop_keyword, is_method, last_name, operand, simple, torch_name
+from .calls import call_on, drop_keyword, is_method, last_name, operand, simple, torch_name
+from .carried import go_back_once
 from .clones import clone, keep_operand, keep_saved, keep_written
 from .edits import Edit, Source, apply, compatible, diff, parses, read
 from .findings import RAISES, WRONG, Finding
@@ -143,16 +144,6 @@ def _sum_first(source: Source, finding: Finding) -> list[Edit]:
     return [edit for r in roots for edit in call_on(source, r, "sum()")]
 
 
-def _retain(source: Source, finding: Finding) -> list[Edit]:
-    """`y.backward()` becomes `y.backward(retain_graph=True)`, at the earlier backward."""
-    call = source.node_at(finding.saved_where)
-    if not isinstance(call, ast.Call) or last_name(call) not in ("backward", "grad"):
-        return []
-    kept = _keyword(call, "retain_graph")
-    known = isinstance(kept, ast.Constant) and not kept.value
-    return [add_keyword(source, call, "retain_graph", "True")] if kept is None or known else []
-
-
 def _detached(source: Source, finding: Finding) -> list[Edit]:
     """`v.detach_()` becomes `v = v.detach()`; of a view without a name, `y[0].detach()`."""
     call = source.node_at(finding.where)
@@ -212,5 +203,5 @@ FIXES: dict[str, tuple[str, Callable[[Source, Finding], list[Edit]]]] = {
     "inference_tensor": ("where", _without_inference),
     "quadratic_loop": ("where", stack_parts),
     "backward_of_several": ("where", _sum_first),
-    "backward_twice": ("saved_where", _retain),
+    "backward_twice": ("saved_where", go_back_once),
 }

@@ -361,7 +361,8 @@ def _look_at(doctor: Books, save: Save, saver: str) -> None:
              "function": save.function, "how": save.how}
     if write is not None:
         doctor.findings.add(kind or write.kind, write.where, save.where, save.slot, name=write.name,
-                            elements=_told(overlap(save.array, write.array)), **facts)
+                            elements=_told(overlap(save.array, write.array)), inside=save.where in write.inside,
+                            **facts)
     elif save.changed_by_numpy():
         doctor.findings.add("numpy_write", save.shadow.memory.exported_at or save.where, save.where, save.slot, **facts)
 

@@ -27,6 +27,7 @@ class Write:
     array: Any
     version: int = 0
     kind: str = "data_write"  # the finding, where PyTorch does not count it
+    inside: frozenset[Where] = frozenset()  # the calls of the program that were under way
 
 
 class Counter:

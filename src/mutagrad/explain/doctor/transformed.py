@@ -30,6 +30,16 @@ def copy_argument(source: Source, finding: Finding) -> list[Edit]:
     return [source.before(function.body[has_text], f"{written.id} = {written.id}.clone()")]
 
 
+def copy_returned(source: Source, finding: Finding) -> list[Edit]:
+    """Return the same edit for a layer that overwrites what the one before has kept, if it returns what it writes."""
+    node = source.node_at(finding.where)
+    function = None if node is None else _function(source, node)
+    returned = [n for r in ast.walk(function) if isinstance(r, ast.Return) and r.value is not None
+                for n in ast.walk(r.value) if isinstance(n, ast.Name)] if function is not None else []
+    edits = copy_argument(source, finding)
+    return edits if any(f"{name.id} = {name.id}.clone()" in edit.text for name in returned for edit in edits) else []
+
+
 def make_mapped(source: Source, finding: Finding) -> list[Edit]:
     """Return the edit that makes a tensor from the function's first argument, which vmap maps."""
     call = source.node_at(finding.saved_where)
