@@ -10,9 +10,7 @@ from ...base.provenance import Where, here
 from ...core.graph import Leaf
 from ...core.storage import TensorBase, memory_of
 from .findings import Findings
-from .keeping import Frame
-from .shadow import Counter, Memory, Node, Shadow, Write, overlap
-from .transforms import slices_of
+from .shadow import Counter, Frame, Memory, Node, Shadow, Write, overlap, slices_of
 
 
 class Books:

@@ -6,24 +6,11 @@ last value that is needed: a write that comes after it is not made.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...base.modes import mode
-from .shadow import Save
-
-if TYPE_CHECKING:
-    from .books import Books
-
-
-class Frame:
-    """One run of a checkpointed function: the arguments that are kept of it, and how many values it has saved."""
-
-    def __init__(self, given: list[Save], first: Frame | None = None) -> None:
-        self.given, self.first, self.count = given, first, 0
-
-    def is_over(self, more: int) -> bool:
-        """Whether a second run has ended, once it has saved so many more."""
-        return self.first is not None and self.count + more >= self.first.count > 0
+from .books import Books
+from .shadow import Frame, Save
 
 
 def frame_here(doctor: Books) -> Frame | None:

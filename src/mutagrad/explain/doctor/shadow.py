@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ...arrays import np
+from ...arrays.batched import Batched
 from ...arrays.kinds import is_plain
 from ...base.provenance import Where
 
@@ -117,6 +118,17 @@ class Node:
     freed_at: Where | None = None
 
 
+class Frame:
+    """One run of a checkpointed function: the arguments that are kept of it, and how many values it has saved."""
+
+    def __init__(self, given: list[Save], first: Frame | None = None) -> None:
+        self.given, self.first, self.count = given, first, 0
+
+    def is_over(self, more: int) -> bool:
+        """Whether a second run has ended, once it has saved so many more."""
+        return self.first is not None and self.count + more >= self.first.count > 0
+
+
 class Shadow:
     """What PyTorch would know of one tensor."""
 
@@ -194,6 +206,15 @@ def reached(roots: Sequence[Node | Shadow], wanted: Sequence[Node | Shadow] | No
         if wanted is not None and any(id(before) in useful for before in node.inputs):
             useful.add(id(node))
     yield from (node for node in reversed(order) if wanted is None or id(node) in useful)
+
+
+def slices_of(array: Any) -> frozenset[Any]:
+    """Return the calls of `vmap` whose slices differ in an array."""
+    found = set()
+    while type(array) is Batched:
+        array, split, level = *array.values(), array.level
+        found |= {level} if split else set()
+    return frozenset(found)
 
 
 def overlap(one: Any, other: Any) -> list[tuple[int, ...]] | None:

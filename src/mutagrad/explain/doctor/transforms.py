@@ -1,29 +1,17 @@
 """PyTorch's rules inside `torch.func`: what a function may do to tensors while it is differentiated or mapped."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...arrays.batched import Batched
 from ...base.modes import Transformed, mode
 from ...base.provenance import here
 from ...core.graph import Leaf
 from ..watching import Call
-from .shadow import Counter, Shadow
-
-if TYPE_CHECKING:
-    from .books import Books
+from .books import Books
+from .shadow import Counter, Shadow, slices_of
 
 FORWARD = {"jvp", "jacfwd"}  # which keep nothing for a backward
 VALUES = {"item", "__bool__", "__float__", "__int__", "__index__", "__complex__", "tolist", "numpy", "__array__"}
-
-
-def slices_of(array: Any) -> frozenset[Any]:
-    """Return the calls of `vmap` whose slices differ in an array."""
-    found = set()
-    while type(array) is Batched:
-        array, split, level = *array.values(), array.level
-        found |= {level} if split else set()
-    return frozenset(found)
 
 
 def keeps_nothing(level: Transformed | None) -> bool:
