@@ -71,7 +71,7 @@ oracle: .venv-oracle/ready
 compiled: .venv/ready
 	PYTHONPATH=tests:tests/xla $(BIN)/python -m refused
 
-# The site, in build/site: open build/site/index.html.
+# The site, in build/site. Its pages open from there; searching them needs a server: python3 -m http.server -d build/site
 docs: .venv/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
