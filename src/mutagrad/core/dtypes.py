@@ -116,6 +116,7 @@ _default_float = float32
 
 
 def get_default_dtype() -> dtype:
+    """Return the type of floating point numbers that are made without one."""
     return _default_float
 
 

@@ -379,6 +379,7 @@ def fill_(x: AnyTensor, value: Any) -> AnyTensor:
 
 
 def zero_(x: AnyTensor) -> AnyTensor:
+    """Write zeros into the tensor; return it. Its history ends there."""
     put(_not_repeated(x), None, 0, "zero_")
     return x
 
