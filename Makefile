@@ -141,7 +141,7 @@ examples: .venv-examples/ready
 		echo "== $$script"; OPENBLAS_NUM_THREADS=1 $(EXAMPLES)/python $$script || exit 1; done
 
 # Where there is a stub, mypy does not look at the source unless it is named.
-STUBBED = $(patsubst %.pyi,%.py,$(wildcard src/mutagrad/*.pyi src/mutagrad/*/*.pyi))
+STUBBED = $(wildcard $(patsubst %.pyi,%.py,$(wildcard src/mutagrad/*.pyi src/mutagrad/*/*.pyi)))
 lint: .venv/ready
 	$(BIN)/ruff check src tests benchmarks examples docs/site
 	$(BIN)/mypy
