@@ -131,6 +131,8 @@ class Program(Running):
                         for k, cell in enumerate(made)]
         again = [(owner, twin) for owner, _, twin in self.outputs if owner is not None]
         self.owners, self.twins = [owner for owner, _ in again], [twin for _, twin in again]
+        self.grads_besides = [(owner, w) for owner, w in self.grads
+                              if w is None or replaced.get(w.memory - len(cells)) is not owner]
         self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None and not self.dressed
         return self.spread(cells, values, made, owners) + found_grads
 
@@ -245,7 +247,8 @@ class Program(Running):
             kept = root if argument is None and owned is None else None
             part = (cell.twin.shape, cell.twin.dtype) if cell.partial else None
             self.memories.append(Memory(kept, argument, owned, cell.place, part, cell.twin.nbytes))
-        self.captured = {id(memory.storage) for memory in self.memories if memory.storage is not None}
+        self.always = [memory.storage for memory in self.memories]
+        self.captured = {storage for storage in self.always if storage is not None}
         self.changing = [k for k, memory in enumerate(self.memories) if memory.storage is None]
 
     def inputs(self, now: Session, closed: Any) -> None:
