@@ -15,7 +15,7 @@ from ..nn.hooks import CHANGES
 from .asked import position
 from .flat import OURS_TO_COMPARE, Comparison
 from .items import GONE, Attribute, Item, contents, is_empty, same_value, told
-from .notes import Notes, snapshot
+from .notes import NOTHING, Notes, snapshot
 from .unchanged import Unchanged
 
 
@@ -53,7 +53,8 @@ class Guards(Notes):
                          for text in differences(before, snapshot(m))]
         self.outside = Unchanged(session, given, grads)
         self.same = self.compared()
-        for each in (self.before, self.generators, self.seen, self.tables, self.watched):
+        self.before = NOTHING
+        for each in (self.generators, self.seen, self.tables, self.watched):
             each.clear()  # type: ignore[attr-defined]
         self.generation = CHANGES[0]
 

@@ -16,7 +16,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from inspect import CO_GENERATOR
-from operator import attrgetter
+from itertools import compress, repeat
+from operator import attrgetter, is_
 from types import (
     BuiltinMethodType,
     CodeType,
@@ -50,6 +51,7 @@ _OS = vars(os)
 # Objects of this package whose state is a program's own.
 _STATEFUL = ("mutagrad.torch_api.amp", "mutagrad.optim.", "mutagrad.distributions.", "mutagrad.utils.")
 _EVERY_MODULES = {*vars(Module())}
+NOTHING = numpy.zeros(0, numpy.uint64)
 
 
 @functools.cache
@@ -70,7 +72,7 @@ class Notes:
         self.seen: dict[int, Any] = {}
         self.waiting: list[tuple[Any, str]] | None = None
         self.tables: dict[type, Any] = {}  # the attributes of classes, as one and the same object each
-        self.before: set[int] = set()  # all objects that there were before the step began
+        self.before = NOTHING  # by identity, in order: all objects that there were before the step began
         self.generators: dict[int, FrameType] = {}  # those among them that wait to be continued
         self.optimizers: list[Any] = []
         self.changed: list[str] = []
@@ -78,11 +80,8 @@ class Notes:
 
     def watching(self, step: Callable[..., Any]) -> Any:
         """Call the step, and look at what its code names."""
-        before, objects = sys.getprofile(), gc.get_objects()
-        self.before = set(map(id, objects))
-        self.generators = {id(frame): frame for g in objects if type(g) is GeneratorType
-                           and (frame := g.gi_frame) is not None}
-        del objects
+        before = sys.getprofile()
+        self.note_objects()
         if isinstance(step, functools.partial) and not isinstance(step.func, MethodType):
             self.see_value(step.func, "the step")
         try:
@@ -93,6 +92,19 @@ class Notes:
                 sys.setprofile(before)
             else:  # a profiler of the standard library's
                 before.enable()
+
+    def note_objects(self) -> None:
+        """Note which objects there are: hundreds of thousands, so nothing of Python's runs for each of them."""
+        frozen = gc.get_freeze_count()
+        if frozen:  # or they would not be told
+            gc.unfreeze()
+        objects = gc.get_objects()
+        if frozen:
+            gc.freeze()
+        self.before = numpy.fromiter(map(id, objects), numpy.uint64, len(objects))
+        self.before.sort()
+        waiting = compress(objects, map(is_, map(type, objects), repeat(GeneratorType)))
+        self.generators = {id(frame): frame for g in waiting if (frame := g.gi_frame) is not None}
 
     def called(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "c_call":
@@ -219,7 +231,10 @@ class Notes:
 
     def is_new(self, value: Any) -> bool:
         """Whether an object was made by the step: in the next run it is another one."""
-        return gc.is_tracked(value) and id(value) not in self.before
+        if not gc.is_tracked(value):
+            return False
+        at = self.before.searchsorted(numpy.uint64(id(value)))
+        return at == len(self.before) or self.before[at] != id(value)
 
     def note(self, item: Item, owner: Any = None) -> None:
         if not self.is_new(item.container if owner is None else owner):

@@ -122,10 +122,8 @@ class Program(Running):
         values = [now.trace.values[cells[k]] for k in self.written]
         owners = [seen.array for seen, _ in grads]
         del arrays, grads
-        gc.collect()
         # Tensors that somebody keeps who is no part of the step, and on which memory they are.
-        alive = [(t, SLOTS["_array"].__get__(t)) for r in now.inside.values() if (t := r()) is not None]
-        self.survivors = [(t, window(a).memory - len(cells)) for t, a in alive]
+        self.survivors = [(t, window(SLOTS["_array"].__get__(t)).memory - len(cells)) for t in kept_of(now)]
         replaced = self.replaced(now, made, len(cells))
         self.outputs = [(replaced.get(k), cell.place, numpy.empty(cell.twin.shape, cell.twin.dtype))
                         for k, cell in enumerate(made)]
@@ -289,3 +287,10 @@ class Program(Running):
             return [*found, *(index + 1 for index in indices)]
 
         self.jitted = jax.jit(run, donate_argnums=(0, 4, 5), keep_unused=bool(self.owners))
+
+
+def kept_of(now: Session) -> list[Any]:
+    """The tensors that a step has made and that somebody still has."""
+    if any(made() is not None for made in now.inside.values()):
+        gc.collect()  # or they only refer to each other
+    return [tensor for made in now.inside.values() if (tensor := made()) is not None]
