@@ -39,6 +39,7 @@ from ..core.storage import TensorBase
 from ..nn import module as modules
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
+from ..tensors.tensor import Tensor
 from .asked import CLOCKS, DRAWS, GENERATORS, LOOKUPS, UNKNOWN, arguments_of, asked_by, inner, position
 from .items import GONE, PLAIN, Attribute, Item, contents, is_empty
 
@@ -164,6 +165,7 @@ class Notes:
     def add_names(self, names: set[str]) -> None:
         if new := names - self.names:
             self.names |= new
+            self.see_library(Tensor, self.table(Tensor), "Tensor", new)
             for value in list(self.seen.values()):  # whose attributes may be asked for by these names
                 self.see_attributes(value, _called(value), new)
 
@@ -328,7 +330,7 @@ class Notes:
         if isinstance(value, (Module, FunctionType, dict, list, tuple, deque, set, frozenset, MappingProxyType)):
             return
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _LIBRARIES:
-            return
+            return self.see_library(value, vars(value), name, names)
         own, kind = getattr(value, "__dict__", {}), type(value)
         if isinstance(value, type):
             self.see_class(value, names)
@@ -338,6 +340,15 @@ class Notes:
         if _is_users(kind.__module__):
             self.see_value(kind, kind.__name__)
             self.see_instance(value, own, name, names)
+
+    def see_library(self, owner: Any, table: Any, name: str, names: set[str]) -> None:
+        """Functions, classes and constants of a library: they may be exchanged. What they lead to is its business."""
+        for key in names & table.keys():
+            value = table[key]
+            if not key.startswith("_") and (callable(value) or isinstance(value, (ModuleType, *PLAIN))):
+                self.note(Item(table, key, value, f"{name}.{key}"), owner)
+                if isinstance(value, ModuleType):
+                    self.see_value(value, f"{name}.{key}")
 
     def asked_of(self, value: Any, own: dict[str, Any], names: set[str]) -> Iterable[str]:
         """Which of an object's own attributes matter."""

@@ -67,8 +67,9 @@ def rows_of(jaxpr: Any, count: int, rounds: int) -> list[Row]:
         if write is None or write.primitive.name != "dynamic_update_slice" or write.invars[0] is not before:
             continue
         reads = [e for e in users(jaxpr, before) if e is not write]
-        one = (1, *before.aval.shape[1:])
-        if (before.aval.shape and before.aval.shape[0] >= rounds and write.invars[1].aval.shape == one and number.starts(write.invars[2:])
+        shape = before.aval.shape
+        one = (1, *shape[1:])
+        if (shape and shape[0] >= rounds and write.invars[1].aval.shape == one and number.starts(write.invars[2:])
                 and not users(jaxpr, after) and jaxpr.outvars.count(after) == 1 and before not in jaxpr.outvars
                 and all(e.primitive.name == "dynamic_slice" and e.params["slice_sizes"] == one
                         and number.starts(e.invars[1:]) for e in reads)):
@@ -91,7 +92,7 @@ def without(jaxpr: Any, rows: list[Row], count: int) -> Any:
 
 
 class Number:
-    """The number of the round, which is not negative, also where a round asks whether it is: `i + n if i < 0 else i`."""
+    """The number of the round, which is not negative; also where it is asked whether it is: `i + n if i < 0 else i`."""
 
     def __init__(self, jaxpr: Any, number: Any) -> None:
         self.same = {number}
