@@ -76,15 +76,15 @@ def test_what_is_exchanged_in_a_library_is_noticed(owner: Any, name: str, other:
 
 
 def test_what_is_frozen_is_not_taken_for_new() -> None:
-    numbers = {"a": 2.0}
-    compiled = mg.compile(lambda x: x * numbers["a"])
+    numbers = [[2.0]]
+    compiled = mg.compile(lambda x: x * numbers[0][0])
     gc.freeze()
     try:
         assert compiled(mg.ones(1)).item() == 2
         assert gc.get_freeze_count()
     finally:
         gc.unfreeze()
-    numbers["a"] = 3.0
+    numbers[0][0] = 3.0
     assert compiled(mg.ones(1)).item() == 3
 
 
