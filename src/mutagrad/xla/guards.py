@@ -36,7 +36,8 @@ class Guards(Notes):
         grads = {id(session.tensors[k].grad) for k in session.grads}
         tensors = [seen.tensor for seen in session.tensors.values() if id(seen.tensor) not in given
                    and id(seen.tensor) not in grads]
-        mine = {id(c) for c in (session.grads, tensors, self.seen, *(known for _, known in self.modules.values()))}
+        snapshots = [known for _, known in self.modules.values()]
+        mine = {id(c) for c in (session.grads, tensors, self.seen, self.objects, *snapshots)}
         for container, key, tensor in holders(tensors, mine):
             self.note(Item(container, key, tensor, f"a tensor ({key!r})"))
         if "param_groups" in self.names:  # the step looks at numbers that are inputs of an optimizer's own step
@@ -54,7 +55,7 @@ class Guards(Notes):
         self.outside = Unchanged(session, given, grads)
         self.same = self.compared()
         self.before = NOTHING
-        for each in (self.generators, self.seen, self.tables, self.watched):
+        for each in (self.objects, self.generators, self.seen, self.tables, self.watched):
             each.clear()  # type: ignore[attr-defined]
         self.generation = CHANGES[0]
 

@@ -73,6 +73,7 @@ class Notes:
         self.seen: dict[int, Any] = {}
         self.waiting: list[tuple[Any, str]] | None = None
         self.tables: dict[type, Any] = {}  # the attributes of classes, as one and the same object each
+        self.objects: list[Any] = []
         self.before = NOTHING  # by identity, in order: all objects that there were before the step began
         self.generators: dict[int, FrameType] = {}  # those among them that wait to be continued
         self.optimizers: list[Any] = []
@@ -95,11 +96,14 @@ class Notes:
                 before.enable()
 
     def note_objects(self) -> None:
-        """Note which objects there are: hundreds of thousands, so nothing of Python's runs for each of them."""
+        """Note which objects there are: hundreds of thousands, so nothing of Python's runs for each of them.
+
+        They are held until the guards are known: where one is freed, a new one could be, which is not to be taken for it.
+        """
         frozen = gc.get_freeze_count()
         if frozen:  # or they would not be told
             gc.unfreeze()
-        objects = gc.get_objects()
+        objects = self.objects = gc.get_objects()
         if frozen:
             gc.freeze()
         self.before = numpy.fromiter(map(id, objects), numpy.uint64, len(objects))
