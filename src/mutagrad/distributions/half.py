@@ -20,6 +20,7 @@ class Half(Distribution):
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
+    _handed_on = ("base_dist",)
     _whole: Any
     base_dist: Any
 
