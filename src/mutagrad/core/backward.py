@@ -23,7 +23,7 @@ from .indexing import put
 from .nans import has_nan, nan_found
 from .op import RECORDED
 from .saved import SEEN_THROUGH
-from .storage import Storage, TensorBase, before_write, check_inside, histories, memory_of, same_group
+from .storage import Repeated, Storage, TensorBase, before_write, check_inside, histories, memory_of, same_group
 from .sweep import Sweep, SweepAcross, reaching
 from .window import Whole, Window, overlaps_itself
 from .write import FOLLOW
@@ -377,7 +377,7 @@ def _places(tensor: TensorBase) -> list[Place]:
     if ledger is None or ledger.aliases is None or array.dtype != storage.buffer.dtype:
         return [(writer, window, None)]
     alike = [h for h in histories(tensor) if h.writer is not None and same_group(h, storage)
-             and h.buffer.dtype == array.dtype]
+             and h.buffer.dtype == array.dtype and (h.__class__ is not Repeated or h is storage)]
     newest = {h.writer for h in alike}
     if len(newest) < 2:
         return [(writer, window, None)]

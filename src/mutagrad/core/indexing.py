@@ -258,10 +258,11 @@ def setitem(x: TensorBase, key: Any, value: Any) -> None:
                     and view._storage.root is None and not has_aliases(memory_of(view), view._storage)):
                 begin_write(_put, view, (), (), (), record=False)
                 compute_into(view._storage, value._storage.writer, window_or_none(view))
+                array[()] = v
             else:
                 node = begin_write(_put, view, (value,), (), ())
+                array[()] = v.copy() if aliased(value, view) else v  # NumPy's own care for overlaps has gaps
                 end_write(view, node)
-            array[()] = v.copy() if aliased(value, view) else v  # NumPy's own care for overlaps has gaps
             return
     put(view, index, value, "setitem")
 
