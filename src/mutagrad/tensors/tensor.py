@@ -574,8 +574,9 @@ class Tensor(TensorBase):
     def mT(self) -> Tensor:
         return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return,return-value]
 
-    def squeeze_(self, dim: integer | Sequence[integer] | None = None) -> Tensor:
-        return become(self, lambda x: shapes.squeeze(x, dim))
+    def squeeze_(self, *dims: integer | Sequence[integer] | None,
+                 dim: integer | Sequence[integer] | None = None) -> Tensor:
+        return become(self, lambda x: shapes.squeeze(x, *dims, dim=dim))
 
     def unsqueeze_(self, dim: integer) -> Tensor:
         return become(self, lambda x: shapes.unsqueeze(x, dim))
