@@ -323,6 +323,35 @@ class Held(D.MultivariateNormal):
         self._kept_factor = value
 
 
+class Checked(D.Independent):
+    """Has whether it is checked in common with what it is made of."""
+
+    @property
+    def _validate_args(self) -> bool:  # type: ignore[override]
+        return self.base_dist._validate_args
+
+    @_validate_args.setter
+    def _validate_args(self, value: bool) -> None:
+        self.base_dist._validate_args = value
+
+
+def test_what_a_distribution_is_made_of_is_there_before_it_is_made() -> None:
+    assert Checked(D.Normal(mg.zeros(3, 2), 1.0), 1).expand((4, 3)).base_dist.batch_shape == (4, 3, 2)
+
+
+class Table(D.MultivariateNormal):
+    """Shows its vectors as tables."""
+
+    @property
+    def event_shape(self) -> Any:
+        return mg.Size([2, 2])
+
+
+def test_a_subclass_may_show_its_events_in_another_shape() -> None:
+    plain, table = (kind(mg.zeros(4), mg.eye(4)) for kind in (D.MultivariateNormal, Table))
+    assert mg.equal(table.entropy(), plain.entropy())
+
+
 def test_the_factor_of_a_covariance_is_kept_as_it_was_given() -> None:
     for kind in (D.MultivariateNormal, Held):
         d = kind(mg.zeros(4, 2), mg.eye(2) * 4)

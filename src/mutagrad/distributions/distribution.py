@@ -169,8 +169,11 @@ class Distribution:
         """
         return self._with_own_expanded(batch_shape, _instance)
 
-    def _with_own_expanded(self, batch_shape: Sequence[int], _instance: Any) -> Self:
-        """Expand what this package's own class has: attributes of a subclass are the subclass's business."""
+    def _with_own_expanded(self, batch_shape: Sequence[int], _instance: Any, **parts: Any) -> Self:
+        """Expand what this package's own class has: attributes of a subclass are the subclass's business.
+
+        `parts` are set as they are, before Distribution.__init__: a subclass may look into them there.
+        """
         known: Any = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(_PACKAGE))
         told = [c for c in (vars(cls).get("arg_constraints") for cls in known.__mro__) if isinstance(c, Mapping)]
         if not told:
@@ -184,6 +187,8 @@ class Distribution:
         for name in known._handed_on:
             value = getattr(self, name)
             setattr(made, name, value.expand(shape) if isinstance(value, Distribution) else value)
+        for name, part in parts.items():
+            setattr(made, name, part)
         Distribution.__init__(made, shape, self._event_shape, validate_args=False)
         made._validate_args = self._validate_args
         return made

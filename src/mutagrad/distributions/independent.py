@@ -40,9 +40,7 @@ class Independent(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         inner = self.event_shape[:self.reinterpreted_batch_ndims]
-        made = self._with_own_expanded(batch_shape, _instance)
-        made.base_dist = self.base_dist.expand((*batch_shape, *inner))
-        return made
+        return self._with_own_expanded(batch_shape, _instance, base_dist=self.base_dist.expand((*batch_shape, *inner)))
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

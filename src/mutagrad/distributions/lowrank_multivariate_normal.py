@@ -86,7 +86,7 @@ class LowRankMultivariateNormal(WithCovariance):
         scaled = away / self.cov_diag
         along = (self.cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
         distance = (away * scaled).sum(-1) - squared_distance(self._capacitance_tril, along)
-        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
 
     def entropy(self) -> Tensor:
-        return 0.5 * (self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
+        return 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())

@@ -115,8 +115,8 @@ class MultivariateNormal(WithCovariance):
         self._validate_sample(value)
         factor = self._unbroadcasted_scale_tril
         distance = squared_distance(factor, value - self.loc)
-        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(factor)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(factor)
 
     def entropy(self) -> Tensor:
         spread = half_log_det(self._unbroadcasted_scale_tril)
-        return (0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + spread).expand(self._batch_shape)
+        return (0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + spread).expand(self._batch_shape)

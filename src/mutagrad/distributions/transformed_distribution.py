@@ -66,10 +66,9 @@ class TransformedDistribution(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         base = self.base_dist
-        made = self._with_own_expanded(batch_shape, _instance)
         shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self.event_shape))
-        made.base_dist = base.expand(shape[:len(shape) - len(base.event_shape)])
-        return made
+        base = base.expand(shape[:len(shape) - len(base.event_shape)])
+        return self._with_own_expanded(batch_shape, _instance, base_dist=base)
 
     @keeps_modes
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
