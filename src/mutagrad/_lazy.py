@@ -50,7 +50,6 @@ ALIASES = {
     "return_types": "base.return_types",
     "serialization": "files.serialization",
     "storage": "tensors.typed_storage",
-    "utils._pytree": "base.pytree",
     "utils.collect_env": "torch_api.collect_env",
     "utils.flop_counter": "torch_api.flop_counter",
 }

@@ -15,15 +15,17 @@ from ..base.operands import Array
 from ..base.provenance import OURS
 from .dtypes import of_array
 from .evidence import overwritten
-from .factory import AnyTensor, make, whole_memory, window_or_none
-from .graph import UNKNOWN_SHAPE, Node, Writer, element_type, next_order, picking, positions_in, window_of
+from .factory import AnyTensor, make, over, whole_memory, window_or_none
+from .graph import UNKNOWN_SHAPE, Node, Writer, element_type, next_order, picking, positions, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
 from .storage import (
+    Repeated,
     Storage,
     TensorBase,
     aliases_near,
     check_inside,
+    check_own,
     has_aliases,
     histories,
     move_aside,
@@ -62,6 +64,7 @@ def check_writable(target: Any, name: str) -> None:
     """Raise where a write through this window has no defined meaning."""
     if not isinstance(target, TensorBase):
         raise BadArgument(f"{name}: can only write into a tensor, not into {type(target).__name__}")
+    check_own(target._storage.root or target._storage, name)
     array = target._array
     if target._offset is not None and array.ndim and overlaps_itself(array.shape, array.strides, array.itemsize):
         error = OverlapError(f"{name}: cannot write through a window of shape {array.shape} that overlaps itself",
@@ -94,6 +97,8 @@ def begin_write(op: Op, target: TensorBase, tensors: Sequence[TensorBase], array
         check_inside(target)
     storage = target._storage
     memory = storage.root or storage
+    if memory.ledger is not None:
+        check_own(memory, op.name)
     node = None
     if record and mode.grad:
         recorded = storage.writer is not None
@@ -163,6 +168,10 @@ def tell_aliases(target: TensorBase, node: Node | None) -> None:
     what a Function has made of its memory.
     """
     storage, others = target._storage, list(histories(target))[1:]
+    for other in others:
+        if other.__class__ is Repeated:
+            _repeat(other, node if mode.grad and same_group(other, storage) else None, storage)  # type: ignore[arg-type]
+    others = [other for other in others if other.__class__ is not Repeated]
     if node is not None and mode.grad:
         for other in others:
             if same_group(other, storage):
@@ -175,6 +184,33 @@ def tell_aliases(target: TensorBase, node: Node | None) -> None:
         for other in aliases_near(tensor) if tensor is not None else ():
             if other.leaf is None and same_group(other, leaf):
                 _follow(other, leaf, leaf.leaf, leaf.leaf.window)
+
+
+def _repeat(other: Repeated, node: Node | None, storage: Storage) -> None:
+    """Bring what repeats the memory of `storage` up to date: with the history of what `node` wrote, or a leaf again."""
+    if other.ledger is not None and other.ledger.records:
+        move_aside(other, None)
+    other.version += 1
+    np.copyto(other.buffer, other.shared)
+    if node is None:
+        other.writer = other.leaf
+    else:
+        _follow_repeated(other, storage, node)
+    tell_aliases(over(other), None if node is None else other.writer)
+
+
+def _follow_repeated(other: Repeated, storage: Storage, node: Node) -> None:
+    """Record in the history of `other` that those of its elements which `node` wrote are what they are there."""
+    mine, shared, window = storage.buffer, other.shared, node.written
+    unit = min(mine.dtype, shared.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)
+    if node.whole is UNKNOWN_SHAPE:
+        node.whole = mine.shape, mine.dtype
+    first = positions(other.place - storage.start, shared.shape, shared.strides, 1).reshape(-1, 1)
+    there = (first // unit.itemsize + np.arange(shared.itemsize // unit.itemsize)).reshape(-1)
+    touched = np.flatnonzero(np.isin(there, positions_in(window, mine, unit)))
+    if touched.size:
+        other.writer = _copy_between(other, node, picking(mine, there[touched], unit),
+                                     picking(other.buffer, touched, unit))
 
 
 def _complete(memory: Storage) -> None:

@@ -594,9 +594,10 @@ class Tensor(TensorBase):
     def mT(self) -> Tensor:
         return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return,return-value]
 
-    def squeeze_(self, dim: integer | Sequence[integer] | None = None) -> Tensor:
+    def squeeze_(self, *dims: integer | Sequence[integer] | None,
+                 dim: integer | Sequence[integer] | None = None) -> Tensor:
         """Drop dimensions of length 1 from the tensor itself; return it."""
-        return become(self, lambda x: shapes.squeeze(x, dim))
+        return become(self, lambda x: shapes.squeeze(x, *dims, dim=dim))
 
     def unsqueeze_(self, dim: integer) -> Tensor:
         """Give the tensor itself a new dimension of length 1; return it."""

@@ -231,12 +231,18 @@ def unsqueeze(input: TensorBase, dim: int | None = None, *, axis: int | None = N
     return view(input, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]), input._offset or 0)
 
 
-def squeeze(input: TensorBase, dim: Dims = None, *, axis: Dims = None) -> Any:
-    """Leave out dimensions of size one: all, or those named that are of size one."""
-    array, dim = tensor_argument(input, "squeeze")._array, axis if dim is None else dim
-    dims = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
-    gone = tuple([d for d in dims if array.shape[d] == 1])
+def squeeze(input: TensorBase, *dims: Dims, dim: Dims = None, axis: Dims = None) -> Any:
+    """Leave out dimensions of size one: all, or those named that are of size one, one by one or as a sequence."""
+    array = tensor_argument(input, "squeeze")._array
+    dim = one_by_one(dims, axis if dim is None else dim)
+    named = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
+    gone = tuple([d for d in named if array.shape[d] == 1])
     return view_of(input, array.squeeze(gone), input._offset or 0)
+
+
+def one_by_one(given: Sequence[Any], named: Any) -> Any:
+    """Return dimensions that are given one by one, as one sequence, or by name."""
+    return named if not given else given[0] if len(given) == 1 else tuple(given)
 
 
 def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
@@ -269,9 +275,9 @@ def expand_as(input: TensorBase, other: TensorBase) -> Any:
     return expand(tensor_argument(input, "expand_as"), *tensor_argument(other, "expand_as")._array.shape)
 
 
-def broadcast_to(input: TensorBase, size: Sequence[int]) -> Any:
-    """Expand to a shape."""
-    return expand(tensor_argument(input, "broadcast_to"), *size)
+def broadcast_to(input: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
+    """Expand to a shape, given as a sequence or one by one."""
+    return expand(tensor_argument(input, "broadcast_to"), *shape, size=size)
 
 
 def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
