@@ -558,6 +558,19 @@ def has_format(x: TensorBase, memory_format: memory_format | None) -> bool:
     return bool(x._array.flags.c_contiguous)
 
 
+_FORMATS = {rank: memory_format for memory_format, rank in RANKS.items()}
+
+
+def in_format_of(x: TensorBase, result: TensorBase) -> Any:
+    """Return a result of images or volumes with the channels last, if they have them so, as PyTorch does."""
+    if x._offset is None or result._array.ndim != x._array.ndim:  # a whole storage is in C order
+        return result
+    kept = _FORMATS.get(x._array.ndim)
+    if kept is None or x._array.flags.c_contiguous or not has_format(x, kept):
+        return result
+    return copied(result, memory_format=kept)
+
+
 def contiguous(x: TensorBase, memory_format: memory_format | None = None) -> Any:
     """Return the tensor itself where its memory is in order, else a copy that is."""
     if memory_format is not None:
