@@ -27,7 +27,7 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
-    __torch_function__: Any = disabled_torch_function
+    __torch_function__: Any = staticmethod(disabled_torch_function)
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         data = empty(0) if data is None else data
@@ -65,7 +65,7 @@ def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
 class Buffer(Tensor):
     """A tensor that is part of a module's state but not trained; `persistent` says whether state_dict has it."""
 
-    __torch_function__: Any = disabled_torch_function
+    __torch_function__: Any = staticmethod(disabled_torch_function)
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
@@ -77,7 +77,7 @@ class Buffer(Tensor):
 class _Shapeless(Tensor):
     """A tensor that a lazy module will give a shape. Until then nothing can be computed with it."""
 
-    __torch_function__: Any = disabled_torch_function
+    __torch_function__: Any = staticmethod(disabled_torch_function)
     becomes: type[Tensor]
 
     @property
