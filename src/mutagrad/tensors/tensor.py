@@ -15,7 +15,7 @@ from ..base.device import CPU, device
 from ..base.errors import BadArgument, BadData, NotSupported
 from ..base.layout import layout, memory_format, strided
 from ..base.modes import mode
-from ..base.operands import Array
+from ..base.operands import Array, is_pytorchs
 from ..base.sockets import socket
 from ..core import indexing, leaf as history
 from ..core.backward import RemovableHandle, backward, register_after, register_hook, retain_grad, retains_grad
@@ -184,6 +184,11 @@ class Tensor(TensorBase):
     def is_signed(self) -> bool:
         return self.dtype.is_signed
 
+    @property
+    def _cdata(self) -> int:
+        """What tells this tensor from others as long as it lives; PyTorch has the address of its C++ object."""
+        return id(self)
+
     def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """Whether the elements lie in memory row by row, or with the channels last."""
         return shapes.has_format(self, memory_format)
@@ -235,6 +240,8 @@ class Tensor(TensorBase):
 
     @property
     def grad(self) -> Tensor | None:
+        if self._grad is None and self._storage.writer is not None:
+            history.warn_of_no_grad(self)
         return self._grad  # type: ignore[return-value]
 
     @grad.setter
@@ -393,7 +400,7 @@ class Tensor(TensorBase):
     __rrshift__ = _reflected(elementwise.bitwise_right_shift)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return linalg.matmul(create.as_tensor(other), self)
+        return linalg.matmul(other if is_pytorchs(other.__class__) else create.as_tensor(other), self)
 
     __iadd__ = elementwise.add_values_
     __isub__ = elementwise.sub_values_
@@ -609,7 +616,9 @@ class Tensor(TensorBase):
 
 
 def incomparable(other: Any) -> bool:
-    return not isinstance(other, (Tensor, bool, int, float, complex, np.generic, np.ndarray))
+    """Whether `==` leaves the answer to the other operand's class."""
+    known = (Tensor, bool, int, float, complex, np.generic, np.ndarray)
+    return not isinstance(other, known) and not is_pytorchs(other.__class__)
 
 
 results_are(Tensor)

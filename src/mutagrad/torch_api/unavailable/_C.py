@@ -15,6 +15,7 @@ from ...core.backward import running
 from ...core.dtypes import dtype as ElementType
 from ...core.graph import Leaf, Node, Writer
 from ...tensors.tensor import Tensor, disabled_torch_function
+from . import _functorch as _functorch
 
 
 class DisableTorchFunctionSubclass(Block):
@@ -68,6 +69,18 @@ class DispatchKeySet(frozenset[str]):
 
 class Graph:
     """A compiled program; there are none."""
+
+
+class TensorType:
+    """The type of tensors in a compiled program; there are none."""
+
+    def __init__(self, *arguments: Any) -> None:
+        raise NotSupported("TensorType: programs are not compiled to PyTorch's types", fix="mutagrad.Tensor")
+
+    @classmethod
+    def get(cls) -> Any:
+        """Raise: there is none to return."""
+        return cls()
 
 
 class PyTorchFileReader:
