@@ -1,12 +1,17 @@
 """Names of PyTorch's inside that libraries import: they do what is said of them, or are not there."""
 from __future__ import annotations
 
+import copy
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mutagrad as mg
+from mutagrad.torch_api.unbound import in_classes
 from tools import leaf, same
 
 
@@ -181,3 +186,88 @@ def test_out_is_as_it_was_where_it_cannot_be_resized() -> None:
         mg.ones(3).add_(mg.ones(2, 3))
     assert needed.shape == whole.shape == (2,)
     same(whole, [0, 0])
+
+
+def test_a_storage_may_be_emptied_and_filled_again() -> None:
+    x, factor = mg.ones(40), leaf(2.0)
+    y = (x * factor).sum()
+    memory = x.untyped_storage()
+    assert memory.resize_(0) is memory and memory.size() == x.untyped_storage().nbytes() == 0 and x.shape == (40,)
+    assert x.storage().resize_(40).size() == 40 and x.untyped_storage().size() == 160
+    x.copy_(mg.zeros(40))
+    y.backward()
+    same(factor.grad, [40])  # what was saved is as it was
+    with pytest.raises(NotImplementedError, match="200 bytes"):
+        memory.resize_(200)
+    with pytest.raises(ValueError, match="-1"):
+        memory.resize_(-1)
+
+
+def test_a_lazy_parameter_knows_its_device() -> None:
+    assert mg.nn.LazyLinear(2).weight.device == mg.device("cpu")
+
+
+# ------------------------------------------------------------------------------------------- functions as class attributes
+
+with mg.as_torch():
+    import torch
+
+    class Holder:
+        sine = torch.sin
+        if torch.float32 is not None:
+            product: Any = torch.mul
+        einsum = torch.einsum  # in PyTorch a function of Python's
+
+
+def test_a_function_as_attribute_of_a_class_is_no_method() -> None:
+    held = Holder()
+    same(held.sine(mg.zeros(2)), [0, 0])
+    same(held.product(mg.ones(2), 3), [3, 3])
+    same(Holder.sine(mg.zeros(2)), [0, 0])
+    with pytest.raises(TypeError):
+        held.einsum("i->", mg.ones(2))
+    assert torch.sin == mg.sin and mg.sin == torch.sin and {torch.sin: 1}[mg.sin] == 1
+    assert torch.sin.__name__ == "sin" and copy.deepcopy(torch.sin) == mg.sin
+    assert torch.cos is mg.cos  # which no class holds: calls of it cost what they did
+
+
+def test_what_classes_hold_is_read_from_their_source() -> None:
+    source = b"""
+class A(
+    Base,
+):
+    f = torch.sin
+    if new:
+        g: Any = torch.nn.functional.gelu  # a comment
+    h = staticmethod(torch.tan)
+    def method(self):
+        k = torch.cos
+    m = exp
+n = torch.log
+"""
+    assert in_classes(source, lambda name: True) == {"sin", "gelu", "exp"}
+
+
+def test_a_module_whose_classes_hold_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "held_by_classes.py").write_text("import torch\nclass A:\n    act = torch.sigmoid\nfound = A().act(torch.zeros(1))\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with mg.as_torch():
+        import held_by_classes
+    same(held_by_classes.found, [0.5])
+
+
+def test_they_are_asked_for_by_functions_that_take_over() -> None:
+    code = """if True:
+    import mutagrad as mg
+    with mg.as_torch():
+        import torch
+        torch.sin
+        from mutagrad.torch_api.import_hook import watch_for
+        watch_for(b"import torch\\nclass A:\\n    f = torch.sin\\n")
+        class Mine(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return {torch.sin: "mine"}.get(func)
+        print(torch.sin(torch.zeros(1).as_subclass(Mine)), type(torch.sin).__name__)
+    """
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == ["mine", "Unbound"]

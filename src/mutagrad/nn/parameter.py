@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from ..base.device import device as device_class
 from ..base.errors import BadArgument, BadValue
 from ..base.operands import Array
 from ..core.dtypes import dtype as element_type
@@ -102,6 +103,11 @@ class _Shapeless(Tensor):
     def dtype(self) -> element_type:
         with self._as_tensor() as tensor:
             return tensor.dtype  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> device_class:
+        with self._as_tensor() as tensor:
+            return tensor.device  # type: ignore[no-any-return]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         with self._as_tensor() as tensor:

@@ -258,7 +258,7 @@ def _groups_plan(shape: tuple[int, ...], groups: int, eps: float) -> Plan:
 def _several(name: str, x: Tensor, count: int) -> None:
     """PyTorch refuses to normalise a single value, which would always give 0."""
     if count == 1:
-        raise BadValue(f"{name}: expected more than 1 value per channel when training, "
+        raise BadValue(f"{name}: Expected more than 1 value per channel when training, "
                        f"got input of shape {x._array.shape}",
                        why="one value has no deviation", fix="a larger batch, or running statistics")
 

@@ -300,7 +300,7 @@ def select(input: TensorBase, dim: int, index: int) -> Any:
     if index.__class__ is not int:
         index = as_int(index, "select")
     if not -n <= index < n:
-        raise BadIndex(f"select: index {index} is out of range for dimension {dim} of size {n}",
+        raise BadIndex(f"select: index {index} is out of bounds for dimension {dim} with size {n}",
                        fix=f"an index from {-n} to {n - 1}")
     index %= n
     picked = array[(slice(None),) * dim + (index, ...)]

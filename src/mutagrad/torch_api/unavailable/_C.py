@@ -8,7 +8,7 @@ from weakref import ref
 
 from ...autograd import _functions as _functions, is_grad_enabled as is_grad_enabled
 from ...base.device import device as Device
-from ...base.errors import BadValue, NotSupported
+from ...base.errors import BadValue, LinAlgError, NotSupported
 from ...base.layout import memory_format
 from ...base.modes import Block, Relative, mode
 from ...core.backward import running
@@ -35,6 +35,7 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 _TensorMeta = type(Tensor)
 _disabled_torch_function_impl = disabled_torch_function
+_LinAlgError = LinAlgError
 
 
 def _is_torch_function_enabled() -> bool:
