@@ -271,3 +271,13 @@ def test_they_are_asked_for_by_functions_that_take_over() -> None:
         print(torch.sin(torch.zeros(1).as_subclass(Mine)), type(torch.sin).__name__)
     """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == ["mine", "Unbound"]
+
+
+def test_what_is_known_of_the_machine() -> None:
+    from mutagrad.utils import collect_env
+
+    assert collect_env.run("echo it; exit 3") == (3, "it", "") and collect_env.run(["no-such-command"])[0] == 127
+    assert ":" in collect_env.get_cpu_info(collect_env.run) and collect_env.get_gpu_info(collect_env.run) is None
+    assert collect_env.get_gcc_version(lambda command: (0, "gcc (Any) 13.2.0\nmore", "")) == "(Any) 13.2.0"
+    assert collect_env.get_gcc_version(lambda command: (1, "", "")) is None is collect_env.get_nvidia_driver_version(collect_env.run)
+    assert "Architecture:" in collect_env.get_cpu_info(lambda command: (1, "", ""))
