@@ -37,6 +37,7 @@ from mutagrad.core.dtypes import (bfloat16 as bfloat16, bool_ as bool, cdouble a
     int16 as int16, int32 as int32, int64 as int64, int8 as int8, long as long, short as short, uint16 as uint16,
     uint32 as uint32, uint64 as uint64, uint8 as uint8)
 from mutagrad.core.size import Size as Size
+from mutagrad.distributions.gamma import _standard_gamma as _standard_gamma
 from mutagrad.explain.describe import describe as describe
 from mutagrad.explain.doctor.report import doctor as doctor
 from mutagrad.explain.draw import draw as draw
@@ -58,11 +59,11 @@ from mutagrad.tensors.typed_tensors import (BFloat16Storage as BFloat16Storage, 
     FloatStorage as FloatStorage, FloatTensor as FloatTensor, HalfStorage as HalfStorage, HalfTensor as HalfTensor,
     IntStorage as IntStorage, IntTensor as IntTensor, LongStorage as LongStorage, LongTensor as LongTensor,
     ShortStorage as ShortStorage, ShortTensor as ShortTensor)
-from mutagrad.torch_api import (__config__ as __config__, _utils as _utils, amp as amp, compiler as compiler,
-    control as control, fft as fft, futures as futures, hub as hub, library as library, linalg as linalg,
-    masked as masked, meta as meta, multiprocessing as multiprocessing, overrides as overrides, profiler as profiler,
-    quasirandom as quasirandom, settings as settings, signal as signal, special as special, testing as testing,
-    types as types, version as version)
+from mutagrad.torch_api import (__config__ as __config__, _utils as _utils, _vmap_internals as _vmap_internals,
+    amp as amp, compiler as compiler, control as control, fft as fft, futures as futures, hub as hub,
+    library as library, linalg as linalg, masked as masked, meta as meta, multiprocessing as multiprocessing,
+    overrides as overrides, profiler as profiler, quasirandom as quasirandom, settings as settings, signal as signal,
+    special as special, testing as testing, types as types, version as version)
 from mutagrad.torch_api.amp import (autocast as autocast, clear_autocast_cache as clear_autocast_cache,
     get_autocast_cpu_dtype as get_autocast_cpu_dtype, get_autocast_dtype as get_autocast_dtype,
     get_autocast_gpu_dtype as get_autocast_gpu_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled,
@@ -84,7 +85,7 @@ from mutagrad.torch_api.settings import (are_deterministic_algorithms_enabled as
 from mutagrad.torch_api.unavailable import (_C as _C, _dynamo as _dynamo, _inductor as _inductor,
     accelerator as accelerator, backends as backends, cpu as cpu, cuda as cuda, export as export, fx as fx, jit as jit,
     mps as mps, onnx as onnx, quantization as quantization, xpu as xpu)
-from mutagrad.torch_api.unavailable._C import PyTorchFileReader as PyTorchFileReader
+from mutagrad.torch_api.unavailable._C import PyTorchFileReader as PyTorchFileReader, TensorType as TensorType
 from mutagrad.torch_api.unavailable.cuda import Event as Event, Stream as Stream
 from mutagrad.torch_api.unavailable.fx import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from mutagrad.torch_api.unavailable.jit import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule

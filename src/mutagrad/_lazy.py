@@ -31,7 +31,8 @@ ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
 # Public paths of modules that are in another room.
 ALIASES = {
     **{name: f"torch_api.{name}" for name in (
-        "__config__", "_utils", "amp", "compiler", "control", "fft", "futures", "hub", "library", "linalg", "masked",
+        "__config__", "_utils", "_vmap_internals", "amp", "compiler", "control", "fft", "futures", "hub", "library",
+        "linalg", "masked",
         "meta", "multiprocessing", "overrides", "profiler", "quasirandom", "settings", "signal", "special", "testing",
         "types", "version")},
     **{name: f"torch_api.unavailable.{name}" for name in (
@@ -80,6 +81,7 @@ OTHERS = {name: module for module, names in {
     "autograd.modes": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "base.layout": "sparse_bsc sparse_bsr sparse_csc sparse_csr",
     "core.dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
+    "distributions.gamma": "_standard_gamma",
     "explain.describe": "describe",
     "explain.doctor.report": "doctor",
     "explain.draw": "draw",
@@ -106,7 +108,7 @@ OTHERS = {name: module for module, names in {
         is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode
         set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_warn_always
         use_deterministic_algorithms""",
-    "torch_api.unavailable._C": "PyTorchFileReader",
+    "torch_api.unavailable._C": "PyTorchFileReader TensorType",
     "torch_api.unavailable.cuda": "Event Stream",
     "torch_api.unavailable.fx": "SymBool SymFloat SymInt",
     "torch_api.unavailable.jit": "ScriptFunction ScriptModule",

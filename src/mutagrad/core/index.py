@@ -183,7 +183,8 @@ def positions(part: Array, size: int, dim: int, from_end: bool = True) -> Array:
         low, high = extremes(part)
         least = -size if from_end else 0
         if low < least or high >= size:
-            raise BadIndex(f"index: {low if low < least else high} is out of range for dimension {dim} of size {size}",
+            raise BadIndex(f"index {low if low < least else high} is out of bounds for dimension {dim} with size "
+                           f"{size}",
                            fix=f"indices from {least} to {size - 1}")
         if low < 0 or from_end and unknown(part):
             return np.where(part < 0, part + size, part)  # type: ignore[no-any-return]
@@ -206,7 +207,7 @@ def basic_view(x: TensorBase, parts: tuple[Any, ...]) -> Any:
                 raise _too_many(array, parts)
             n = array.shape[dim]
             if not -n <= p < n:
-                raise BadIndex(f"index: {p} is out of range for dimension {dim} of size {n}",
+                raise BadIndex(f"index {p} is out of bounds for dimension {dim} with size {n}",
                                fix=f"an index from {-n} to {n - 1}" if n else "")
             offset += (p + n if p < 0 else p) * array.strides[dim]
             dim += 1

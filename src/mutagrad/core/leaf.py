@@ -1,13 +1,15 @@
 """What a program sees of a tensor's history: whether it is a leaf, what wrote it, its gradient, its bare data."""
 from __future__ import annotations
 
+import warnings
 from typing import Any, TypeVar
 
 from ..arrays.kinds import IN_USE, device_of, is_plain
 from ..base.errors import BadArgument, BadData, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ..base.modes import OTHER_KIND
 from ..base.operands import Array
-from .backward import check_separate
+from ..base.provenance import to_user
+from .backward import RETAINED, check_separate, retains_grad
 from .dtypes import FLOAT, of_array
 from .evidence import cut
 from .graph import Leaf, Node
@@ -97,6 +99,15 @@ def output_nr(tensor: TensorBase) -> int:
     """Return which of the results of its `grad_fn` this is."""
     writer = tensor._storage.writer
     return writer.saved if isinstance(writer, Node) and writer.op is OUTPUT else 0
+
+
+def warn_of_no_grad(tensor: TensorBase) -> None:
+    """Warn where a gradient is looked for that no sweep will ever set, as PyTorch does."""
+    leaf = tensor._storage.leaf
+    if (leaf is None or leaf.tensor() is not tensor) and id(tensor) not in RETAINED and not retains_grad(tensor):
+        warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: backward() sets "
+                      "it for leaves only, so it stays None. x.retain_grad() before backward() keeps the gradient of "
+                      "a computed tensor; if the leaf was meant, read its .grad", UserWarning, stacklevel=to_user())
 
 
 def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:

@@ -311,7 +311,8 @@ _LOCKS = [new_lock() for _ in range(64)]
 class Ledger(Places):
     """Who must be told of a write to a memory: nodes that saved values, other histories, writers that we cannot see."""
 
-    __slots__ = ("exports", "aliases", "complete", "lock")
+    __slots__ = ("exports", "aliases", "complete", "held", "lock")
+    held: int  # set where a program has said that it needs fewer bytes of the memory for now
 
     def __init__(self, lock: Any) -> None:
         self.lock = lock

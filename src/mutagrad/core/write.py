@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -12,10 +13,10 @@ from ..arrays.numpy import silent
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, OverlapError, ShapeError
 from ..base.modes import OTHER_KIND, mode
 from ..base.operands import Array
-from ..base.provenance import OURS
+from ..base.provenance import OURS, to_user
 from .dtypes import of_array
 from .evidence import overwritten
-from .factory import AnyTensor, make, over, whole_memory, window_or_none
+from .factory import AnyTensor, make, over, view, whole_memory, window_or_none
 from .graph import UNKNOWN_SHAPE, Node, Writer, element_type, next_order, picking, positions, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
@@ -32,7 +33,7 @@ from .storage import (
     same_group,
     save,
 )
-from .window import Index, Shape, Window, covers, extent, overlaps_itself
+from .window import Index, Shape, Window, covers, dense_strides, extent, overlaps_itself
 
 
 def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Window | None] | None = None) -> Node:
@@ -318,10 +319,14 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
     n = len(op.inputs)
     promoted = promote(op, arguments)
     tensors, arrays = promoted[:n], promoted[n:]
-    if not target._array.size and not any(target is t for t in arguments):
-        make_room(target, _common_shape(op, arrays))
+    shape = _common_shape(op, arrays)
+    if target._array.shape != shape:
+        if any(target is t for t in arguments):
+            raise ShapeError(f"{op.name}: a result of shape {shape} cannot be written into a tensor of shape "
+                             f"{target._array.shape}", why="a write in place never changes the shape of its target",
+                             fix=f"y = mutagrad.{op.name}(x, ...)")
+        return _into_another_shape(op, target, tensors, arrays, settings, shape)
     array = target._array
-    _check_shape(op, arrays, array.shape)
     try:
         direct = all(a.dtype is array.dtype for a in arrays) and (op.into or _in_spans(op, arrays, array))
         if not direct:
@@ -346,6 +351,23 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
 
 
+def _into_another_shape(op: Op, target: TensorBase, tensors: Any, arrays: Any, settings: tuple[Any, ...],
+                        shape: Shape) -> Any:
+    """The same where `out` has to be resized. Operands may lie in its memory, so everything is computed before."""
+    check_resizable(op.name, target, shape)
+    try:
+        result = silent().run(_computed, op, arrays, settings, shape)
+    except TypeError as error:
+        raise dtype_error(op, arrays, error) from None
+    except MemoryError as error:
+        raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
+    check_cast(op.name, result.dtype, target._array.dtype)
+    resize_out(target, shape)
+    node = begin_write(op if op.rules else _CONSTANT, target, tensors if op.rules else (), arrays, settings)
+    silent().run(target._array.__setitem__, ..., result)
+    return end_write(target, node)
+
+
 def _computed(op: Op, arrays: tuple[Array, ...], settings: tuple[Any, ...], shape: Shape) -> Any:
     dtype = arrays[-1].dtype
     forward, size = forward_for(op, dtype), prod(shape)
@@ -364,15 +386,34 @@ def _in_spans(op: Op, arrays: Sequence[Array], target: Array) -> bool:
             and target.flags.c_contiguous and all(large.flat(a, target.shape) is not None for a in arrays))
 
 
-def make_room(out: Any, shape: Shape) -> None:
-    """Give an `out` without elements the shape of what will be written into it, as PyTorch does; others keep theirs."""
-    if (isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape
-            and out._storage.writer is None):
+def check_resizable(name: str, out: TensorBase, shape: Shape) -> None:
+    """Raise if an `out` has another shape than what will be written into it, and a gradient of its own shape."""
+    if out._array.shape != shape and out._storage.writer is not None:
+        raise ShapeError(f"{name}: a result of shape {shape} cannot be written into out of shape {out._array.shape}",
+                         why="out requires a gradient, which has its shape, so that it cannot be resized",
+                         fix="out=mutagrad.empty(0), or out of the result's shape")
+
+
+def resize_out(out: TensorBase, shape: Shape) -> None:
+    """Give an `out` the shape of what will be written into it, as PyTorch does: with a warning if it has elements.
+
+    It stays in its own memory where that is enough, so that views of it see what is written.
+    """
+    if out._array.shape == shape:
+        return
+    size, dtype, offset, memory = prod(shape), out._array.dtype, out._offset or 0, out._storage.buffer
+    if out._array.size:
+        warnings.warn(f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, "
+                      f"which does not match the required output shape {list(shape)}. Give out the right shape, or "
+                      "no elements: t.resize_(0)", stacklevel=to_user())
+    if out._array.size and offset + size * dtype.itemsize <= memory.nbytes:
+        room = view(out, shape, dense_strides(shape, dtype.itemsize), offset)
+    else:
         try:
-            room = make(np.empty(shape, out._array.dtype))
+            room = make(np.empty(shape, dtype))
         except MemoryError as error:
             raise OutOfMemory.found_by("out", error) from None
-        out._array, out._storage, out._offset = room._array, room._storage, None
+    out._array, out._storage, out._offset = room._array, room._storage, room._offset
 
 
 def _common_shape(op: Op, arrays: Sequence[Array]) -> Shape:
@@ -381,13 +422,6 @@ def _common_shape(op: Op, arrays: Sequence[Array]) -> Shape:
     except ValueError as error:
         raise shape_error(op, tuple(arrays), error) from None
     return found
-
-
-def _check_shape(op: Op, arrays: Sequence[Array], shape: Shape) -> None:
-    found = _common_shape(op, arrays)
-    if found != shape:
-        raise ShapeError(f"{op.name}: a result of shape {found} cannot be written into a tensor of shape {shape}",
-                         why="a write never changes the shape of its target", fix=f"y = mutagrad.{op.name}(x, ...)")
 
 
 def check_cast(name: str, source: Any, target: Any) -> None:

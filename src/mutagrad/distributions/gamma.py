@@ -64,6 +64,9 @@ def standard_gamma(concentration: Tensor) -> Tensor:
     return _StandardGamma.apply(concentration)
 
 
+_standard_gamma = standard_gamma  # by which libraries of distributions import it
+
+
 class Gamma(Distribution):
     """
     >>> import mutagrad as mg

@@ -15,7 +15,7 @@ from ..base.device import CPU, device
 from ..base.errors import BadArgument, BadData, NotSupported
 from ..base.layout import layout, memory_format, strided
 from ..base.modes import mode
-from ..base.operands import Array
+from ..base.operands import Array, is_pytorchs
 from ..base.sockets import socket
 from ..core import indexing, leaf as history
 from ..core.backward import RemovableHandle, backward, register_after, register_hook, retain_grad, retains_grad
@@ -191,6 +191,11 @@ class Tensor(TensorBase):
         """Return whether elements can be negative."""
         return self.dtype.is_signed
 
+    @property
+    def _cdata(self) -> int:
+        """What tells this tensor from others as long as it lives; PyTorch has the address of its C++ object."""
+        return id(self)
+
     def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """Whether the elements lie in memory row by row, or with the channels last."""
         return shapes.has_format(self, memory_format)
@@ -243,6 +248,8 @@ class Tensor(TensorBase):
 
     @property
     def grad(self) -> Tensor | None:
+        if self._grad is None and self._storage.writer is not None:
+            history.warn_of_no_grad(self)
         return self._grad  # type: ignore[return-value]
 
     @grad.setter
@@ -403,7 +410,7 @@ class Tensor(TensorBase):
     __rrshift__ = _reflected(elementwise.bitwise_right_shift)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return linalg.matmul(create.as_tensor(other), self)
+        return linalg.matmul(other if is_pytorchs(other.__class__) else create.as_tensor(other), self)
 
     __iadd__ = elementwise.add_values_
     __isub__ = elementwise.sub_values_
@@ -634,7 +641,9 @@ class Tensor(TensorBase):
 
 
 def incomparable(other: Any) -> bool:
-    return not isinstance(other, (Tensor, bool, int, float, complex, np.generic, np.ndarray))
+    """Whether `==` leaves the answer to the other operand's class."""
+    known = (Tensor, bool, int, float, complex, np.generic, np.ndarray)
+    return not isinstance(other, known) and not is_pytorchs(other.__class__)
 
 
 results_are(Tensor)

@@ -13,6 +13,7 @@ which has a version of its own, is another module, with the same attributes.
 from __future__ import annotations
 
 import importlib
+import linecache
 import opcode
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +22,16 @@ from difflib import get_close_matches
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from ..base.alias import AliasLoader
 from ..base.package_name import call_package
+from ..base.provenance import OURS
 from ..base.sockets import socket
 from ..base.torch_paths import ELSEWHERE, our_path
 from ..tensors.tensor import Tensor
+from .unbound import PYTHON, Unbound, handed_out, in_classes
 
 mutagrad = socket("top")
 
@@ -153,6 +156,7 @@ def _front(path: str, behind: ModuleType, **own: Any) -> ModuleType:
             found = getattr(behind, name)
         except AttributeError:
             return _refuse(path, name, behind, _importing(1))
+        found = handed_out(found, name, UNBOUND)
         if not name.startswith("__"):
             front.__dict__[name] = found  # from now on it is found without coming here
         return found
@@ -179,17 +183,35 @@ class _Operations:
 
 
 def _notice(name: str, path: Sequence[str] | None) -> None:
-    """Look at the source of a module before it runs: whether it defines classes that take over functions of torch."""
+    """Look at the source of a module before it runs: at what its classes do with functions of torch."""
     spec = PathFinder.find_spec(name, path)
     if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
         watch_for(Path(spec.origin).read_bytes())
 
 
 def watch_for(source: bytes) -> None:
-    """Have functions ask the classes of their arguments if a program speaks of the method by which these answer."""
-    if b"__torch_function__" in source:
+    """Have functions ask the classes of their arguments if a program speaks of the method by which these answer.
+
+    And those that its classes have as attributes do not become methods of these.
+    """
+    wanted = in_classes(source, _is_function) - UNBOUND if b"torch" in source else set()
+    if wanted:
+        UNBOUND.update(wanted)
+        for front in _finder[0].fronts.values():
+            for name in wanted & front.__dict__.keys():
+                front.__dict__[name] = handed_out(front.__dict__[name], name, UNBOUND)
+    if b"__torch_function__" in source and not Finder.watching:
         Finder.watching = True
         socket("torch_function").watch()
+
+
+UNBOUND: set[str] = set()  # names of functions that some class has as an attribute
+
+
+def _is_function(name: str) -> bool:
+    """Whether it may name a function that is written in C in PyTorch."""
+    known = name in mutagrad._lazy.FUNCTIONS or isinstance(vars(mutagrad).get(name), FunctionType)
+    return known and name not in PYTHON
 
 
 class Finder:
@@ -208,7 +230,7 @@ class Finder:
     def find_spec(self, fullname: str, path: Sequence[str] | None = None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
         if not _is_torch(fullname):
-            if not self.watching and not fullname.startswith("mutagrad"):
+            if not fullname.startswith("mutagrad"):
                 _notice(fullname, path)
             return None
         return ModuleSpec(fullname, AliasLoader(self.find(fullname)))  # type: ignore[arg-type]
@@ -249,7 +271,7 @@ def forget_functions() -> None:
     """Have fronts look up again the functions that they have noted."""
     for front in _finder[0].fronts.values() if _finder else ():
         for name, value in list(vars(front).items()):
-            if isinstance(value, FunctionType) and not name.startswith("__"):
+            if isinstance(value, (FunctionType, Unbound)) and not name.startswith("__"):
                 delattr(front, name)
 
 
@@ -273,6 +295,14 @@ def install() -> ModuleType:
     return importlib.import_module("torch")
 
 
+def _source_of_caller() -> bytes:
+    """Return the source of the module that enters a block: it has not been imported through the finder."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (frame.f_code.co_filename in OURS or frame.f_globals.get("__name__") == "contextlib"):
+        frame = frame.f_back
+    return "".join(linecache.getlines(frame.f_code.co_filename)).encode() if frame is not None else b""
+
+
 @contextmanager
 def as_torch() -> Iterator[ModuleType]:
     """A block, or a decorated function, in which `import torch` means mutagrad; an installed PyTorch is not touched.
@@ -288,7 +318,9 @@ def as_torch() -> Iterator[ModuleType]:
     before = {name: module for name, module in sys.modules.items() if _is_torch(name)}
     called, home = call_package("torch"), Tensor.__module__
     try:
-        yield install()
+        torch = install()
+        watch_for(_source_of_caller())
+        yield torch
     finally:
         call_package(called)
         Tensor.__module__ = home

@@ -98,7 +98,8 @@ def _written(name: str, x: TensorBase, result: TensorBase) -> Any:
     if x._array.shape != result._array.shape:
         raise ShapeError(f"{name}: a result of shape {result._array.shape} cannot be written "
                          f"into a tensor of shape {x._array.shape}",
-                         why="a write never changes the shape of its target", fix=f"y = mutagrad.{name[:-1]}(x, ...)")
+                         why="a write in place never changes the shape of its target",
+                         fix=f"y = mutagrad.{name[:-1]}(x, ...)")
     return copy_into(x, result)
 
 

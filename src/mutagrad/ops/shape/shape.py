@@ -306,7 +306,7 @@ def select(input: TensorBase, dim: int, index: int) -> Any:
     if index.__class__ is not int:
         index = as_int(index, "select")
     if not -n <= index < n:
-        raise BadIndex(f"select: index {index} is out of range for dimension {dim} of size {n}",
+        raise BadIndex(f"select: index {index} is out of bounds for dimension {dim} with size {n}",
                        fix=f"an index from {-n} to {n - 1}")
     index %= n
     picked = array[(slice(None),) * dim + (index, ...)]
@@ -562,6 +562,19 @@ def has_format(x: TensorBase, memory_format: memory_format | None) -> bool:
         return x._array.ndim == RANKS[memory_format] and bool(np.moveaxis(x._array, 1, -1).flags.c_contiguous)
     check_format("is_contiguous", memory_format)
     return bool(x._array.flags.c_contiguous)
+
+
+_FORMATS = {rank: memory_format for memory_format, rank in RANKS.items()}
+
+
+def in_format_of(x: TensorBase, result: TensorBase) -> Any:
+    """Return a result of images or volumes with the channels last, if they have them so, as PyTorch does."""
+    if x._offset is None or result._array.ndim != x._array.ndim:  # a whole storage is in C order
+        return result
+    kept = _FORMATS.get(x._array.ndim)
+    if kept is None or x._array.flags.c_contiguous or not has_format(x, kept):
+        return result
+    return copied(result, memory_format=kept)
 
 
 def contiguous(x: TensorBase, memory_format: memory_format | None = None) -> Any:
