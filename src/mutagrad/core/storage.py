@@ -476,7 +476,8 @@ def export(tensor: TensorBase) -> Array:
         if ledger.exports is not None:
             ledger.exports.append(ref(handed))
         move_aside(memory, None)
-    return np.asarray(handed)  # type: ignore[no-any-return]
+    lent = np.asarray(handed)
+    return lent if lent.dtype == array.dtype else lent.view(array.dtype)  # NumPy's interface has no name for bfloat16
 
 
 def export_for_good(tensor: TensorBase) -> None:

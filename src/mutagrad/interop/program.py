@@ -15,7 +15,7 @@ from ..ops.create.create import zeros_like
 from ..tensors.tensor import Tensor
 
 Tensors = tuple[Tensor, ...]
-Program = Callable[..., Tensors]
+Program = Callable[..., Any]
 
 
 class Trees(NamedTuple):

@@ -16,13 +16,12 @@ from ..arrays.kinds import share_memory
 from ..autograd.modes import enable_grad, no_grad
 from ..base.errors import WriteError
 from ..core.backward import GradientEdge, get_gradient_edge
-from ..core.factory import detached
-from ..core.graph import Leaf
 from ..core.storage import memory_of, memory_offset
 from ..tensors.tensor import Tensor
 from .program import Call, Program, Trees, check_tensors, freeze, refused
+from .recorded import Recorded, captured_leaves
 from .torch_memory import ours, theirs, type_of
-from .torch_node import Recorded, apply
+from .torch_node import apply
 from .torch_transforms import is_transformed, only_once, transformed
 
 TREES = Trees(torch_trees.tree_flatten, torch_trees.tree_unflatten)
@@ -158,7 +157,7 @@ def _linked(call: Call | None, inputs: _Inputs, outputs: list[Tensor]) -> list[A
     edges = [get_gradient_edge(outputs[i]) for i in chosen]
     wanted = [i for i, edge in enumerate(inputs.edges) if edge is not None]
     known = {id(inputs.edges[i].node): i for i in wanted}  # type: ignore[union-attr]
-    captured = _captured(edges, known)
+    captured = captured_leaves(edges, known)
     again: Program = only_once
     if call is not None and not captured:
         again = partial(_again, call, inputs, chosen)
@@ -181,26 +180,6 @@ def _again(call: Call, inputs: _Inputs, chosen: list[int], *tensors: Tensor) -> 
 
 
 # -------------------------------------------------------------------------------- parameters that the function has read
-
-def _captured(edges: Sequence[GradientEdge], known: dict[int, int]) -> list[GradientEdge]:
-    """Return the leaves of ours that a graph leads to, besides the arguments."""
-    seen: set[int] = set()
-    found: list[GradientEdge] = []
-    stack: list[Any] = [edge.node for edge in edges]
-    stack += [edge.ownership_token._storage.writer for edge in edges if edge.ownership_token is not None]
-    while stack:
-        node = stack.pop()
-        if node is None or id(node) in seen:
-            continue
-        seen.add(id(node))
-        if not isinstance(node, Leaf):
-            stack.extend(node.inputs)
-        elif id(node) not in known and (tensor := node.tensor()) is not None:
-            kept = detached(tensor)
-            kept._storage.writer = node
-            found.append(GradientEdge(node, 0, kept))
-    return found
-
 
 def _twin(edge: GradientEdge) -> Any:
     """Return a leaf of PyTorch's that hands its gradients on to one of ours. It has no memory of its own."""

@@ -10,34 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
 
 from ..arrays import np
-from ..autograd.modes import enable_grad
 from ..base.errors import GradientError, NotSupported
-from ..core.backward import GradientEdge, get_gradient_edge, grad
+from ..core.backward import get_gradient_edge
 from ..tensors.tensor import Tensor
-from .program import Program, Reversed
+from .program import Reversed
+from .recorded import Recorded
 from .torch_memory import ours, theirs
 from .torch_transforms import is_transformed, reversed_anew
-
-
-class Recorded(NamedTuple):
-    """A program of ours that has run: places in its graph. `program` computes it anew, of tensors alone."""
-
-    program: Program
-    inputs: list[GradientEdge]
-    outputs: list[GradientEdge]
-
-    def reverse(self, seeds: Sequence[Tensor | None], recorded: bool) -> list[Tensor | None]:
-        """Return gradients by the inputs; None where nothing depends on one."""
-        chosen = [(y, g) for y, g in zip(self.outputs, seeds) if g is not None]
-        with enable_grad():
-            return list(grad([y for y, _ in chosen], self.inputs, [g for _, g in chosen], retain_graph=True,
-                             create_graph=recorded, allow_unused=True))
 
 
 class _Keeper(np.ndarray):  # type: ignore[misc, type-arg]

@@ -25,7 +25,8 @@ def is_transformed() -> bool:
 def only_once(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Stand for a program that cannot be computed anew from tensors alone."""
     raise NotSupported("interop.torch: a function that reads parameters of mutagrad's, writes to its arguments "
-                       "or returns them cannot be transformed", why="torch.func knows the arguments and new results only",
+                       "or returns them cannot be transformed",
+                       why="torch.func knows the arguments and new results only",
                        fix="give parameters as arguments, or interop.torch(module); x = x.clone() before a write")
 
 
