@@ -1,7 +1,12 @@
 """Functions of mutagrad's inside programs of JAX's: values, derivatives, transformations, types."""
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -152,3 +157,13 @@ def test_a_module_with_parameters_as_arguments() -> None:
     parameters = {name: jnp.asarray(p.detach().numpy()) for name, p in layer.named_parameters()}
     found = jax.jit(jax.grad(f))(parameters, jnp.array([[1.0, 2.0]]))
     assert found["weight"].tolist() == [[1, 2]] and found["bias"].tolist() == [1]
+
+
+def test_the_example_learns() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "interop"
+    program = "import json, jax_edit_distance as e; print(json.dumps(e.main(['--steps', '10'])))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    losses = json.loads(done.stdout.splitlines()[-1])
+    assert losses[-1] < 0.8 * losses[0]

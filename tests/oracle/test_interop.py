@@ -4,10 +4,13 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import json
+import os
 import subprocess
 import sys
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -461,3 +464,23 @@ def test_lazy_modules_and_pytorchs_own() -> None:
         interop.torch(torch.nn.Linear(1, 1))
     with pytest.raises(TypeError, match="expects a function"):
         interop.torch(3)  # type: ignore[arg-type]
+
+
+# --------------------------------------------------------------------------------------------------- example and document
+
+def test_the_example_learns() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "interop"
+    program = "import json, torch_dtw; print(json.dumps(torch_dtw.main(['--steps', '5'])))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    losses = json.loads(done.stdout.splitlines()[-1])
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_the_document_tells_the_truth() -> None:
+    import test_docs
+
+    document, names = test_docs.ROOT / "docs" / "interop.md", {"__name__": "document"}
+    for block in test_docs.blocks(document):
+        test_docs.check(block, document, names)

@@ -73,9 +73,14 @@ def wrapped(function: Callable[..., Any], result: Callable[..., Any] | None) -> 
         places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (jax.Array, np.ndarray, np.generic))]
         call = _Call(function, leaves, spec, places, TREES)
         call.owner, call.shapes = owner, {}
-        return call.result(_apply(call, *(jnp.asarray(leaves[i]) for i in places)))
+        return call.result(_apply(call, *(_array(leaves[i]) for i in places)))
 
     return called
+
+
+def _array(leaf: Any) -> Any:
+    """Return an array of JAX's. What is traced may stand for one of NumPy's of a type that JAX does not have."""
+    return jnp.array(leaf) if isinstance(leaf, jax.core.Tracer) else jnp.asarray(leaf)
 
 
 def _apply(program: Program, *sources: Any) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ slices at once. What is given and what comes back besides tensors is kept aside.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .. import func
@@ -15,7 +16,7 @@ from ..ops.create.create import zeros_like
 from ..tensors.tensor import Tensor
 
 Tensors = tuple[Tensor, ...]
-Program = Callable[..., Any]
+Program = Callable[..., Tensors]
 
 
 class Trees(NamedTuple):
@@ -56,7 +57,8 @@ class Call:
         return self.trees.unflatten(leaves, self.result_spec)
 
 
-class Reversed(NamedTuple):
+@dataclass(frozen=True)
+class Reversed:
     """Gradients by the inputs numbered `wanted`, of what a program gives: its inputs come first, then the gradients of
     the outputs numbered `seeded`."""
 
@@ -71,7 +73,8 @@ class Reversed(NamedTuple):
         return tuple(product(tuple(seeds[i] if i in seeds else zeros_like(y) for i, y in enumerate(outputs))))
 
 
-class Pushed(NamedTuple):
+@dataclass(frozen=True)
+class Pushed:
     """Tangents of all outputs: a program's inputs come first, then tangents of those numbered `moved`."""
 
     program: Program
@@ -84,7 +87,8 @@ class Pushed(NamedTuple):
         return tuple(func.jvp(_of(self.program, inputs, self.moved), chosen, tuple(tangents))[1])
 
 
-class Mapped(NamedTuple):
+@dataclass(frozen=True)
+class Mapped:
     """A program for every slice along these dimensions of its inputs (None: the same for all); results along 0."""
 
     program: Program
