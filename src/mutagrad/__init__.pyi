@@ -12,8 +12,8 @@ from mutagrad.sparse.matrix import SparseTensor
 from typing import Any, Literal, SupportsFloat, overload
 from math import e as e, inf as inf, nan as nan, pi as pi
 from mutagrad import (array_api as array_api, autograd as autograd, distributed as distributed,
-    distributions as distributions, func as func, nn as nn, optim as optim, relax as relax, sparse as sparse,
-    utils as utils)
+    distributions as distributions, func as func, interop as interop, nn as nn, optim as optim, relax as relax,
+    sparse as sparse, utils as utils)
 from mutagrad.arrays.compiled.compiler import get_kernels as get_kernels, set_kernels as set_kernels
 from mutagrad.arrays.config import show_config as show_config
 from mutagrad.arrays.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads

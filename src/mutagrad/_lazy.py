@@ -57,7 +57,7 @@ ALIASES = {
 
 # Modules that `mutagrad` has as attributes.
 MODULES = frozenset(name for name in ALIASES if "." not in name) | {
-    "array_api", "distributed", "distributions", "func", "nn", "optim", "relax", "sparse", "utils"}
+    "array_api", "distributed", "distributions", "func", "interop", "nn", "optim", "relax", "sparse", "utils"}
 
 # As pickles name modules that were elsewhere when they were made.
 ALIASES |= {

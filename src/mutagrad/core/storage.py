@@ -520,10 +520,12 @@ def export(tensor: TensorBase) -> Array:
         if ledger.exports is not None:
             ledger.exports.append(ref(handed))
         move_aside(memory, None)
-    exported: Array = np.asarray(handed)
+    lent: Array = np.asarray(handed)
+    if lent.dtype != array.dtype:  # NumPy's interface has no name for bfloat16
+        lent = lent.view(array.dtype)
     if memory.__class__ is Repeated:
-        exported.flags.writeable = False
-    return exported
+        lent.flags.writeable = False
+    return lent
 
 
 def export_for_good(tensor: TensorBase) -> None:
