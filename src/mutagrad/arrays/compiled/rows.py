@@ -144,63 +144,64 @@ def normalise(start, stop, x, weight, bias, inner, centred, eps, mean, scale, ou
                     o[j] = (a[j] - middle) * slope + shift
 
 
-def normalise_back(start, stop, g, x, weight, inner, centred, mean, scale, wanted, gx, gw, gb):
-    """The derivative of the same: `gw` and `gb` are added to, where they are wanted; there is a row for each group."""
-    groups = max(gw.size, gb.size, weight.size) * inner // x.shape[1]
-    for r in range(start, stop):
-        row, slope = x[r], g[r]
-        n = row.size
-        middle = mean[r] if centred else F(0)
-        factor = scale[r]
-        at = (r % groups) * (n // inner) if groups > 1 else 0
-        along, level = F(0), F(0)
-        if inner == 1:
-            if gw.size:
-                sums = gw[at:at + n]
-                for j in range(n):
-                    sums[j] += slope[j] * (row[j] - middle) * factor
-            if gb.size:
-                sums = gb[at:at + n]
-                for j in range(n):
-                    sums[j] += slope[j]
+def normalise_back(start, stop, cuts, g, x, weight, inner, centred, mean, scale, wanted, gx, gw, gb):
+    """The derivative of the same, for parts of the rows: `gw` and `gb` have a row of sums for each, if wanted."""
+    groups = max(gw.shape[1], gb.shape[1], weight.size) * inner // x.shape[1]
+    for p in range(start, stop):
+        for r in range(cuts[p], cuts[p + 1]):
+            row, slope = x[r], g[r]
+            n = row.size
+            middle = mean[r] if centred else F(0)
+            factor = scale[r]
+            at = (r % groups) * (n // inner) if groups > 1 else 0
+            along, level = F(0), F(0)
+            if inner == 1:
+                if gw.shape[1]:
+                    sums = gw[p, at:at + n]
+                    for j in range(n):
+                        sums[j] += slope[j] * (row[j] - middle) * factor
+                if gb.shape[1]:
+                    sums = gb[p, at:at + n]
+                    for j in range(n):
+                        sums[j] += slope[j]
+                if wanted:
+                    found = gx[r]
+                    if weight.size:
+                        w = weight[at:at + n]
+                        for j in range(n):
+                            s = slope[j] * w[j]
+                            found[j] = s
+                            level += s
+                            along += s * (row[j] - middle)
+                    else:
+                        for j in range(n):
+                            found[j] = slope[j]
+                            level += slope[j]
+                            along += slope[j] * (row[j] - middle)
+            else:
+                for c in range(n // inner):
+                    a, s = row[c * inner:(c + 1) * inner], slope[c * inner:(c + 1) * inner]
+                    product, total = F(0), F(0)
+                    for j in range(inner):
+                        product += s[j] * (a[j] - middle)
+                        total += s[j]
+                    if gw.shape[1]:
+                        gw[p, at + c] += product * factor
+                    if gb.shape[1]:
+                        gb[p, at + c] += total
+                    w = weight[at + c] if weight.size else F(1)
+                    along += w * product
+                    level += w * total
+                    if wanted:
+                        found = gx[r, c * inner:(c + 1) * inner]
+                        for j in range(inner):
+                            found[j] = s[j] * w
             if wanted:
                 found = gx[r]
-                if weight.size:
-                    w = weight[at:at + n]
-                    for j in range(n):
-                        s = slope[j] * w[j]
-                        found[j] = s
-                        level += s
-                        along += s * (row[j] - middle)
-                else:
-                    for j in range(n):
-                        found[j] = slope[j]
-                        level += slope[j]
-                        along += slope[j] * (row[j] - middle)
-        else:
-            for c in range(n // inner):
-                a, s = row[c * inner:(c + 1) * inner], slope[c * inner:(c + 1) * inner]
-                product, total = F(0), F(0)
-                for j in range(inner):
-                    product += s[j] * (a[j] - middle)
-                    total += s[j]
-                if gw.size:
-                    gw[at + c] += product * factor
-                if gb.size:
-                    gb[at + c] += total
-                w = weight[at + c] if weight.size else F(1)
-                along += w * product
-                level += w * total
-                if wanted:
-                    found = gx[r, c * inner:(c + 1) * inner]
-                    for j in range(inner):
-                        found[j] = s[j] * w
-        if wanted:
-            found = gx[r]
-            along *= factor * factor / F(n)
-            level = level / F(n) if centred else F(0)
-            for j in range(n):
-                found[j] = (found[j] - (row[j] - middle) * along - level) * factor
+                along *= factor * factor / F(n)
+                level = level / F(n) if centred else F(0)
+                for j in range(n):
+                    found[j] = (found[j] - (row[j] - middle) * along - level) * factor
 
 
 def normalise_channels(start, stop, x, weight, bias, given, eps, mean, scale, out):

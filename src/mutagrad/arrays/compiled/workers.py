@@ -90,8 +90,9 @@ if hasattr(os, "register_at_fork"):
 
 
 @lru_cache(1024)
-def _bounds(count: int, threads: int) -> Any:
-    return numpy.linspace(0, count, min(count, threads) + 1).astype(numpy.int64)
+def bounds(count: int, threads: int) -> Any:
+    """Return where the shares of range(count) begin, and where the last ends."""
+    return numpy.linspace(0, count, max(min(count, threads, MOST), 1) + 1).astype(numpy.int64)
 
 
 class Shared:
@@ -117,6 +118,6 @@ class Shared:
     def __call__(self, count: int, given: Any, threads: int) -> bool:
         if threads < 2 or count < 2 or INTERPRETED:
             return self.part(0, count, given)
-        bounds = _bounds(count, min(threads, MOST))
-        _workers.wake(bounds.size - 2)
-        return bool(native(boxes.share)(_workers.address, self.where, given, bounds))
+        parts = bounds(count, threads)
+        _workers.wake(parts.size - 2)
+        return bool(native(boxes.share)(_workers.address, self.where, given, parts))
