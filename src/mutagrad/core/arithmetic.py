@@ -12,15 +12,14 @@ from operator import itemgetter
 from sys import getrefcount
 from typing import Any
 
-from ..arrays import kinds, np, parallel
+from ..arrays import kinds, np, parallel, places
 from ..arrays.copies import copy_in_order
 from ..arrays.kinds import IN_USE, is_plain, levels_of
-from ..arrays.places import add_at
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
 from .factory import make, view
 from .graph import Adjoint, Hooks, Node
-from .indexing import put, read
+from .indexing import picked, put, read
 from .op import RAW, RECORDED
 from .ownership import SOLE, SOLE_STORAGE
 from .saved import source_of, with_history
@@ -126,9 +125,9 @@ class Arithmetic:
         view, index = self.view(buffer, window), window[3]
         if index.__class__ is As:
             index = index.index
-        g = copy_in_order(view) if index is None else view[index]
+        g = copy_in_order(view) if index is None else picked(view, index)
         if clear and index is not None:
-            view[index] = 0
+            places.put(view, index, np.zeros(g.shape if g.size >= SMALL else (), g.dtype))
         elif clear:
             parallel.assign(view, np.zeros((), view.dtype))
         counters.touched += g.nbytes
@@ -147,7 +146,7 @@ class Arithmetic:
         if index.__class__ is As:
             index = index.index
         if index is not None:
-            add_at(view, index, g)
+            places.add_at(view, index, g)
         elif view.size < parallel.PLENTY or not parallel.apply(np.add, (view, g), (), view):
             kinds.accumulate(view, g)
 
