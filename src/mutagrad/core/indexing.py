@@ -43,7 +43,7 @@ def read(x: TensorBase, index: Index) -> Any:
     """Return a copy of the elements that `index` picks."""
     array = x._array
     try:
-        result = make(_picked(array, index) if array.size >= WORTH else pick(array, index))
+        result = make(picked(array, index))
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
     node = x._storage.writer
@@ -52,8 +52,10 @@ def read(x: TensorBase, index: Index) -> Any:
     return result
 
 
-def _picked(array: Array, index: Index) -> Any:
-    """The same of a larger array: along one dimension there is a faster way."""
+def picked(array: Array, index: Index) -> Any:
+    """Return `array[index]`; of a larger array, along one dimension, there is a faster way than NumPy's."""
+    if array.size < WORTH:
+        return pick(array, index)
     dim, *others = (d for d, part in enumerate(index) if isinstance(part, ndarray))
     return pick(array, index) if others else at_places.take(array, index[dim], dim)  # type: ignore[arg-type]
 
