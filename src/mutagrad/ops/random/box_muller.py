@@ -15,9 +15,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...arrays.compiled import draws as compiled_draws
+from ...arrays.compiled.library import find_for
 from ...arrays.kinds import raw as np
+from ...arrays.threads import in_steps
 
 GROUP = 16
+STEP = 1 << 9  # groups that are turned into normal numbers at a time, while they are in the cache
 
 _LOGARITHM = (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
               2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)
@@ -122,6 +126,20 @@ def doubles(uniform: Any, mean: float, std: float) -> Any:
     radius = np.sqrt(-2 * each(math.log, 1 - uniform[:, 0]))
     angle = 2 * math.pi * uniform[:, 1]
     return spread(np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1), mean, std)
+
+
+def turn_to_normal(numbers: Any, mean: float, std: float) -> None:
+    """Turn uniform numbers, of which there are whole groups of 16, into normal ones, where they are."""
+    groups = numbers.reshape(-1, 2, GROUP // 2)
+    if (loop := find_for(compiled_draws.normals, numbers)) is not None:
+        loop.share(len(groups), numbers.size, groups, float(np.float32(mean)), float(np.float32(std)))
+        return
+    turn = doubles if numbers.dtype == np.float64 else singles
+
+    def work(part: slice) -> None:
+        groups[part] = turn(groups[part], mean, std)
+
+    in_steps(len(groups), STEP, work, len(groups) >= 2 * STEP)
 
 
 def pairs(first: Any, second: Any) -> Any:

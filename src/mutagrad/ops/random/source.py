@@ -13,7 +13,7 @@ from typing import Any
 from ...arrays.kinds import raw as np
 from ...arrays.numpy import silenced
 from . import rejection
-from .box_muller import GROUP, doubles, each, fused, pairs, singles, spread
+from .box_muller import GROUP, each, fused, pairs, spread, turn_to_normal
 from .permutation import permuted
 from .twister import Twister
 
@@ -90,21 +90,16 @@ class Source(Twister):
         kind, count = np.dtype(kind), math.prod(shape)
         if count < GROUP or not in_order:
             return _cast(spread(self._pairs(count), mean, std), kind).reshape(shape)
-        out = np.empty(count, kind)
+        out = np.empty(count, np.float64 if kind.char == "d" else np.float32)
         whole = count - count % GROUP
         for block in _blocks(whole, BLOCK):
-            out[block] = self._groups(out[block].size, kind, mean, std)
+            self._unit(out[block])
+        turn_to_normal(out[:whole], mean, std)
         if whole < count:  # the last 16 are drawn anew
             self.skip((count - whole) * _PASSED[kind.char])
-            out[-GROUP:] = self._groups(GROUP, kind, mean, std)
-        return out.reshape(shape)
-
-    def _groups(self, count: int, kind: Any, mean: float, std: float) -> Any:
-        double = kind.char == "d"
-        drawn = np.empty(count, np.float64 if double else np.float32)
-        self._unit(drawn)
-        grouped = drawn.reshape(count // GROUP, 2, GROUP // 2)
-        return (doubles if double else singles)(grouped, mean, std).reshape(-1)
+            self._unit(out[-GROUP:])
+            turn_to_normal(out[-GROUP:], mean, std)
+        return out.astype(kind, copy=False).reshape(shape)
 
     def _pairs(self, count: int) -> Any:
         """Standard normal doubles: the one that was kept, pairs, and of the last one perhaps the second is kept."""
