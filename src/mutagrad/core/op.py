@@ -108,7 +108,8 @@ def variant(op: Op, dtype: Any) -> Op:
     return op.conjugate if dtype.kind == "c" else op.widened if dtype.char in SHORT else op
 
 
-ABOUT_TYPES = {"cast_float", "nextafter", "to_device"}  # operations that depend on the very type they are given
+# Operations that depend on the very type they are given.
+ABOUT_TYPES = {"cast_float", "nextafter", "normal", "normal_about", "to_device"}
 
 
 # What NumPy converts float16 for, element by element; the result is the same.

@@ -8,6 +8,7 @@ from ..arrays.kinds import anywhere
 from ..base.errors import BadValue
 from ..ops.create.create import arange, as_tensor
 from ..ops.linalg.cholesky import cholesky_solve, linalg_cholesky as cholesky
+from ..ops.linalg.matrices import tril_indices
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, mvlgamma
 from ..ops.random.draws import randn
@@ -71,11 +72,17 @@ class Wishart(WithCovariance):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draw by Bartlett's way: a triangle of normal numbers, the lengths of ever shorter vectors on its diagonal."""
+        self._triangle(sample_shape)  # PyTorch takes regular draws for singular ones, and draws once more
+        factor = self._unbroadcasted_scale_tril @ self._triangle(sample_shape)
+        return factor @ factor.mT
+
+    def _triangle(self, sample_shape: Sequence[int]) -> Tensor:
         shape, n = self._extended_shape(sample_shape), self._event_shape[0]
         half = (self.df.unsqueeze(-1) - arange(n, **like(self.df))) / 2
-        lengths = (2 * standard_gamma(half.expand(*shape[:-1]))).sqrt()
-        factor = self._unbroadcasted_scale_tril @ (randn(shape, **like(self.df)).tril(-1) + lengths.diag_embed())
-        return factor @ factor.mT
+        found = (2 * standard_gamma(half.expand(*shape[:-1]))).sqrt().diag_embed()
+        rows, columns = tril_indices(n, n, -1)
+        found[..., rows, columns] = randn((*shape[:-2], n * (n - 1) // 2), **like(self.df))
+        return found
 
     def _normalizer(self) -> Tensor:
         n = self._event_shape[0]

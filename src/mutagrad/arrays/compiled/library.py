@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from . import gates, images, places, pools, rows, scans, spectra, steps, systems
+from . import draws, gates, images, places, pools, rows, scans, spectra, steps, systems
 from .compiler import OFTEN, USES, Kernel, choice
 from .written import Written
 
@@ -53,12 +53,14 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     steps.gru: (_N, _M, _M, _V, *[_M] * 5), steps.gru_back: (_N, *[_M] * 7),
     systems.solve_each: (_C, _C, "float64[::1]"), systems.distances: (_M, _M, "float64", _M),
     systems.cross: (_M, _M, _M), spectra.whole: (_M, _M),
+    draws.normals: (_C, "float64", "float64"),
     gates.gated: (_M, _M), gates.gated_back: (_M, _M, _M),
     gates.ways_here: (_C, _M, _M, "float64", _C), gates.ways_on: (_C, _M, _M, "int64[::1]", "float64", _C),
 }
 # Those that whole numbers have, too, and those that they alone have.
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
          places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert}
+SINGLE = {draws.normals}  # for float32 alone
 POSITIONS = {places.checked, places.beside, places.beside_rows, places.bounds, places.count, places.nonzero}
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller logaddexp"
@@ -84,6 +86,8 @@ def rows_of(array: Any, function: Callable[..., Any]) -> Any:
 
 def types(function: Callable[..., Any]) -> str:
     """Return for which types there are kernels, each as NumPy's letter."""
+    if function in SINGLE:
+        return "f"
     return _INT if function in POSITIONS else "fd" + _INT if function in WHOLE else "fd"
 
 

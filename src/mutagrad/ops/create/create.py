@@ -453,11 +453,6 @@ def _number(value: Any, name: str) -> Any:
 
 
 @silenced
-def scaled(drawn: Array, scale: Any, start: Any, dtype: Any) -> Any:
-    return (drawn * scale + start).astype(dtype)
-
-
-@silenced
 def _counted(count: int, wide: Any, step: Any, start: Any, dtype: Any) -> Any:
     """0, 1, 2 and so on, times `step` and from `start` on."""
     if count >= 2 * _MANY and dtype.char == "f" and not OTHER_KIND:
