@@ -185,9 +185,12 @@ def _notice(name: str, path: Sequence[str] | None) -> None:
         watch_for(Path(spec.origin).read_bytes())
 
 
+_ANSWERING = b"__torch_function__", b"sparse_coo", b"sparse_cs", b"sparse_bs", b"to_sparse", b".sparse."
+
+
 def watch_for(source: bytes) -> None:
-    """Have functions ask the classes of their arguments if a program speaks of the method by which these answer."""
-    if b"__torch_function__" in source:
+    """Have functions ask the classes of their arguments if a program speaks of what answers: classes, or layouts."""
+    if any(name in source for name in _ANSWERING):
         Finder.watching = True
         socket("torch_function").watch()
 
