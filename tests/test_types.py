@@ -197,7 +197,7 @@ def sample_program() -> str:
 
 
 def listed_calls() -> str:
-    return "\n".join(["import mutagrad as mg", "x = i = c = mg.ones(2)", *CALLS])
+    return "\n".join(["import mutagrad as mg", "x = i = c = s = r = k = mg.ones(2)", *CALLS])
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ ALIASES |= {
     "distributions.triangles": "distributions.tril", "optim.cycles": "optim.cyclic", "optim.several": "optim.chained",
     "optim.whole": "optim.per_parameter",
     "_size": "core.size", "copying": "tensors.copying", "dtypes": "core.dtypes", "ops.activation": "ops.nn.activation",
-    "ops.resample": "ops.nn.resample", "ops.sparse": "sparse.matrix", "pickled": "files.safe_unpickler"}
+    "ops.resample": "ops.nn.resample", "ops.sparse": "sparse.products", "pickled": "files.safe_unpickler"}
 
 # In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.
 _WRITES = """
@@ -119,7 +119,7 @@ OTHERS = {name: module for module, names in {
 SOCKETS = {name: f"mutagrad.{module}".rstrip(".") for name, module in {
     "array_api": "array_api", "compile": "xla.compile", "cuda": "xla.cuda", "devices": "xla.devices",
     "loops": "xla.loops", "mesh": "xla.mesh", "meta": "torch_api.meta", "norms": "ops.linalg.norms",
-    "processes": "xla.processes", "top": "", "torch_function": "torch_api.torch_function",
+    "processes": "xla.processes", "sparse": "sparse", "top": "", "torch_function": "torch_api.torch_function",
     "trace": "explain.tracing",
 }.items()}
 

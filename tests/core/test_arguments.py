@@ -69,7 +69,7 @@ def test_settings_of_new_tensors() -> None:
                  mg.rand_like(X, memory_format=mg.preserve_format, **plain), X.new_zeros(2, **plain), X.new_tensor([1.0], **plain)):
         assert made.requires_grad and made.is_leaf and made.layout is mg.strided
     with pytest.raises(NotImplementedError):
-        mg.zeros(2, layout=mg.sparse_coo)
+        mg.ones(2, layout=mg.sparse_coo)
     with pytest.raises(RuntimeError):
         mg.zeros(2, pin_memory=True)
 

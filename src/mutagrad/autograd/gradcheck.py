@@ -11,6 +11,7 @@ from typing import Any
 from ..arrays import np
 from ..arrays.numpy import silently
 from ..base.errors import GradientError, Mismatch
+from ..base.layout import ANSWERING, has_own_layout, strided
 from ..base.modes import keeps_modes
 from ..base.operands import Array
 from ..core.backward import check_separate, grad
@@ -34,6 +35,7 @@ def _wants_grad(x: Any) -> bool:
 def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
     result = func(*inputs)
     given = result if isinstance(result, (tuple, list)) else (result,)
+    given = [o.to_dense() if isinstance(o, TensorBase) and o.layout is not strided else o for o in given]
     return [o for o in given if isinstance(o, TensorBase) and o._array.dtype.kind in "fcV"]
 
 
@@ -175,6 +177,9 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
     >>> mg.autograd.gradcheck(lambda x: x.sin() * x, (x,))
     True
     """
+    if ANSWERING and has_own_layout((inputs,)):
+        settings = {name: value for name, value in locals().items() if name not in ("func", "inputs")}
+        return ANSWERING[0]("gradcheck", gradcheck, (func, inputs), settings)
     if not (check_forward_ad or check_backward_ad) or check_batched_forward_grad and not check_forward_ad:
         raise Mismatch("gradcheck: Expected at least one of check_forward_ad and check_backward_ad to be True, and "
                        "check_forward_ad with check_batched_forward_grad", fix="check_backward_ad=True")
@@ -205,6 +210,9 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any],
                   check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
                   fast_mode: bool = False, masked: bool = False) -> bool:
     """Whether the second derivatives of `func` are those by differences of the first."""
+    if ANSWERING and has_own_layout((inputs,)):
+        settings = {name: value for name, value in locals().items() if name not in ("func", "inputs")}
+        return ANSWERING[0]("gradgradcheck", gradgradcheck, (func, inputs), settings)
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     with enable_grad():
         outputs = [o for o in _outputs(func, inputs) if o.requires_grad]

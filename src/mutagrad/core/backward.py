@@ -10,6 +10,7 @@ from ..arrays import np
 from ..arrays.kinds import IN_USE, anywhere, device_of, moved, others, real_kind
 from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
+from ..base.layout import ANSWERING, has_own_layout
 from ..base.locks import new_lock
 from ..base.modes import OTHER_KIND, Modes, mode, tidy
 from ..base.operands import Array
@@ -214,6 +215,8 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
 def backward(tensors: Tensors, grad_tensors: Tensors | None = None, retain_graph: bool | None = None,
              create_graph: bool = False, inputs: Tensors | Mapping[Any, Any] | None = None) -> None:
     """Add the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
+    if ANSWERING and has_own_layout((tensors, grad_tensors, inputs)):
+        return ANSWERING[0]("backward", backward, (tensors, grad_tensors, retain_graph, create_graph, inputs), {})
     tensors, gradients = _pairs(tensors, grad_tensors)
     seeds = _seeds(tensors, gradients, create_graph)
     for tensor, gradient in zip(tensors, gradients):
@@ -251,6 +254,9 @@ def grad(outputs: Tensors, inputs: Tensors | Mapping[Any, Any], grad_outputs: Te
     >>> mg.autograd.grad(g, x)
     (tensor(12.),)
     """
+    if ANSWERING and has_own_layout((outputs, inputs, grad_outputs)):
+        return ANSWERING[0]("grad", grad, (outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs,
+                                           allow_unused, is_grads_batched, materialize_grads), {})
     if materialize_grads and allow_unused is False:
         raise BadValue("grad: Expected allow_unused to be True or not passed when materialize_grads=True",
                        fix="leave allow_unused out")

@@ -20,10 +20,11 @@ from ..base.errors import BadFile, CannotPickle
 from ..base.torch_paths import our_path
 from ..core.dtypes import of_array
 from ..core.storage import Storage, memory_of, memory_offset
+from ..sparse.tensor import SparseTensor
 from ..tensors.copying import attributes_of
 from ..tensors.tensor import Tensor
 from ..tensors.typed_storage import TypedStorage
-from .safe_unpickler import CONSTRUCTORS, STORAGES, TYPES, UNTYPED, Global, rebuilt, typed_storage
+from .safe_unpickler import CONSTRUCTORS, STORAGES, TYPES, UNTYPED, Global, rebuilt, sparse, typed_storage
 from .streams import Sink, pieces
 
 # -------------------------------------------------------------------------------------------------------------- writing
@@ -76,12 +77,21 @@ class _Writer:
         return "storage", of_array(value.buffer.dtype), key, location, value.buffer.size
 
     def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, SparseTensor):
+            return sparse, (f"torch.{value.layout.name}", _parts(value), value.requires_grad)
         if isinstance(value, Tensor) and type(value).__reduce_ex__ is Tensor.__reduce_ex__:
             return _reduced(value)
         if isinstance(value, TypedStorage):
             return typed_storage, (value._tensor,)
         inherited = getattr(super(), "reducer_override", None)
         return inherited(value) if inherited else NotImplemented
+
+
+def _parts(x: SparseTensor) -> tuple[Any, ...]:
+    """Return what a sparse tensor is made of."""
+    *indices, (_, values) = x._shown()
+    end = (tuple(x.shape), x.is_coalesced()) if x.is_sparse else (tuple(x.shape),)
+    return (*(index for _, index in indices), values, *end)
 
 
 def _reduced(tensor: Tensor) -> Any:
@@ -151,3 +161,4 @@ def _of_type(make: Any, kind: type, arguments: Any, state: Any) -> Any:
 _REBUILDING = ("torch._utils.", "torch.serialization.")
 REBUILD = {full: make for full, make in CONSTRUCTORS.items() if full.startswith(_REBUILDING)}
 REBUILD["torch._tensor._rebuild_from_type_v2"] = _of_type
+REBUILD["torch._utils._rebuild_sparse_tensor"] = sparse

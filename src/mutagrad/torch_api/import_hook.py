@@ -189,8 +189,11 @@ def _notice(name: str, path: Sequence[str] | None) -> None:
         watch_for(Path(spec.origin).read_bytes())
 
 
+_ANSWERING = b"__torch_function__", b"sparse_coo", b"sparse_cs", b"sparse_bs", b"to_sparse", b".sparse."
+
+
 def watch_for(source: bytes) -> None:
-    """Have functions ask the classes of their arguments if a program speaks of the method by which these answer.
+    """Have functions ask the classes of their arguments if a program speaks of what answers: classes, or layouts.
 
     And those that its classes have as attributes do not become methods of these.
     """
@@ -200,7 +203,7 @@ def watch_for(source: bytes) -> None:
         for front in _finder[0].fronts.values():
             for name in wanted & front.__dict__.keys():
                 front.__dict__[name] = handed_out(front.__dict__[name], name, UNBOUND)
-    if b"__torch_function__" in source and not Finder.watching:
+    if any(name in source for name in _ANSWERING) and not Finder.watching:
         Finder.watching = True
         socket("torch_function").watch()
 

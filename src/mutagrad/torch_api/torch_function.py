@@ -16,6 +16,7 @@ from typing import Any
 from .. import autograd
 from ..autograd.function import Function
 from ..base.errors import BadArgument
+from ..base.layout import ANSWERING, has_own_layout
 from ..base.locks import new_lock
 from ..base.modes import DISPATCHING, DROP_LAST, call_with, mode
 from ..base.package_name import called
@@ -44,7 +45,8 @@ def takes_over(kind: type) -> bool:
     answer = getattr(kind, "__torch_function__", None)
     if answer is not None and answer is not disabled_torch_function:
         return True
-    if kind.__module__.partition(".")[0] in ("builtins", "numpy", "mutagrad") and not issubclass(kind, (list, tuple)):
+    known = kind.__module__.partition(".")[0] in ("builtins", "numpy", "mutagrad")
+    if known and not issubclass(kind, (list, tuple)) and not getattr(kind, "_own_layout", False):
         PLAIN.add(kind)
     return False
 
@@ -93,6 +95,8 @@ def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any],
     found = foreign((*args, *kwargs.values())) if looks and now.dispatch_off < 2 else []
     if found and now.dispatch_off == 0 or now.function_modes and now.dispatch_off < 2:
         return answer(func, found, args, kwargs)
+    if ANSWERING and has_own_layout((*args, *kwargs.values())):
+        return ANSWERING[0](func.__name__, raw, args, kwargs)
     if PLACING and makes:
         return PLACING[0](raw, args, kwargs, looks)
     return raw(*args, **kwargs) if now.cast is None else now.cast(raw, args, kwargs)
@@ -140,7 +144,7 @@ def _operator(raw: Asked, name: str, shown: Asked | None = None) -> Asked:
 def _making(raw: Asked, name: str) -> Asked:
     """The same for a function that makes a tensor of data: only modes are asked."""
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _ask(call, raw, args, kwargs, looks=False) if DISPATCHING else raw(*args, **kwargs)
+        return _ask(call, raw, args, kwargs, looks=False) if DISPATCHING or ANSWERING else raw(*args, **kwargs)
 
     return _named(call, raw, name)
 

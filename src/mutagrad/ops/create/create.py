@@ -30,7 +30,7 @@ from ...base.errors import (
     ShapeError,
     may_need_much,
 )
-from ...base.layout import check_format, check_layout, layout as Layout, memory_format as MemoryFormat
+from ...base.layout import SPARSE, check_format, check_layout, layout as Layout, memory_format as MemoryFormat, strided
 from ...base.modes import OTHER_KIND, call_with, mode
 from ...base.operands import Array
 from ...base.provenance import to_user
@@ -315,6 +315,9 @@ def _filled(maker: Callable[..., Array], name: str, size: tuple[Any, ...], dtype
             requires_grad: bool, settings: dict[str, Any]) -> Any:
     if settings:
         to = wanted_type(dtype, settings)
+        if settings.get("layout", strided) in SPARSE and settings.get("out") is None and name in ("zeros", "empty"):
+            made = socket("sparse").empty_of(shape_of(size_of(size, settings), name), settings["layout"], to)
+            return made.requires_grad_(requires_grad)
         array = allocate(maker, shape_of(size_of(size, settings), name), to, name)
         return finish(array, requires_grad, device, name, **settings)
     to = get_default_dtype() if dtype is None else as_dtype(dtype)
