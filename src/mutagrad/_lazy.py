@@ -31,12 +31,12 @@ ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
 # Public paths of modules that are in another room.
 ALIASES = {
     **{name: f"torch_api.{name}" for name in (
-        "__config__", "_utils", "_vmap_internals", "amp", "compiler", "control", "fft", "futures", "hub", "library",
-        "linalg", "masked",
+        "__config__", "_utils", "_vmap_internals", "amp", "compiler", "control", "fft", "futures", "fx", "hub",
+        "library", "linalg", "masked",
         "meta", "multiprocessing", "overrides", "profiler", "quasirandom", "settings", "signal", "special", "testing",
         "types", "version")},
     **{name: f"torch_api.unavailable.{name}" for name in (
-        "_C", "_dynamo", "_inductor", "accelerator", "backends", "cpu", "cuda", "export", "fx", "jit", "mps", "onnx",
+        "_C", "_dynamo", "_inductor", "accelerator", "backends", "cpu", "cuda", "export", "jit", "mps", "onnx",
         "quantization", "xpu")},
     **{f"nn.modules.{name}": f"nn.{name}" for name in ("adaptive", "lazy", "module")},
     **{f"nn.modules.{name}": "nn.shapes" for name in (
@@ -110,7 +110,7 @@ OTHERS = {name: module for module, names in {
         use_deterministic_algorithms""",
     "torch_api.unavailable._C": "PyTorchFileReader TensorType",
     "torch_api.unavailable.cuda": "Event Stream",
-    "torch_api.unavailable.fx": "SymBool SymFloat SymInt",
+    "torch_api.unavailable.symbols": "SymBool SymFloat SymInt",
     "torch_api.unavailable.jit": "ScriptFunction ScriptModule",
     "utils.dlpack": "to_dlpack",
 }.items() for name in names.split()}

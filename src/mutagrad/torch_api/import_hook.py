@@ -78,7 +78,8 @@ REASONS = {
     "torch.utils.cpp_extension": "there is no C++ library behind it",
     "torch._dynamo": "there is no compiler; programs run as they are",
     "torch._inductor": "there is no compiler; programs run as they are",
-    "torch.fx": "there is no compiler; programs run as they are",
+    "torch.fx.experimental": "there is no compiler; programs run as they are",
+    "torch.fx.passes": "there is no compiler; programs run as they are",
     "torch.export": "there is no compiler; programs run as they are",
     "torch.onnx": "programs are not exported; they run as they are",
     "torch.package": "programs are not exported; they run as they are",
@@ -155,7 +156,9 @@ def _front(path: str, behind: ModuleType, **own: Any) -> ModuleType:
         try:
             found = getattr(behind, name)
         except AttributeError:
-            return _refuse(path, name, behind, _importing(1))
+            if f"{path}.{name}" not in ELSEWHERE or front.__name__ not in sys.modules:
+                return _refuse(path, name, behind, _importing(1))
+            found = importlib.import_module(f"{path}.{name}")
         found = handed_out(found, name, UNBOUND)
         if not name.startswith("__"):
             front.__dict__[name] = found  # from now on it is found without coming here
@@ -227,7 +230,7 @@ class Finder:
         self.fronts = {"torch.version": version, "torch.functional": _front("torch.functional", mutagrad),
                        "torch": _front("torch", mutagrad, __version__=VERSION, __path__=[], __package__="torch",
                                        version=version)}
-        self.fronts["torch"].__dict__["ops"] = _Operations()
+        self.fronts["torch"].__dict__.update(ops=_Operations(), functional=self.fronts["torch.functional"])
         self.fronts["torch"].__dict__["torch"] = self.fronts["torch"]  # torch.torch, as in PyTorch
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None,

@@ -70,6 +70,8 @@ def foreign(values: Iterable[Any]) -> list[Any]:
 def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer a call by the mode, or else by the first of these values that has an answer; raise if none has."""
     check_ours(func, found)
+    if getattr(func, "__name__", "") == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+        args = (args[0], *args[1])  # classes are told of the operands one by one, as in PyTorch
     types = tuple(getattr(type(value), "stands_for", type(value)) for value in found)
     before = mode.now
     asked: list[Any] = list(found) if before.dispatch_off == 0 else []
