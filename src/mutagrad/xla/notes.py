@@ -98,7 +98,7 @@ class Notes:
     def note_objects(self) -> None:
         """Note which objects there are: hundreds of thousands, so nothing of Python's runs for each of them.
 
-        They are held until the guards are known: where one is freed, a new one could be, and must not be taken for it.
+        They are held until the guards are known: else a new one could be where one of them was freed.
         """
         frozen = gc.get_freeze_count()
         if frozen:  # or they would not be told
