@@ -1,5 +1,6 @@
 """Normal numbers in single precision, as ops/random/box_muller.py explains them. As rows.py, for Numba to read."""
 # mypy: ignore-errors
+# ruff: noqa: F821
 from __future__ import annotations
 
 
