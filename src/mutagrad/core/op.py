@@ -109,7 +109,7 @@ def variant(op: Op, dtype: Any) -> Op:
 
 
 # Operations that depend on the very type they are given.
-ABOUT_TYPES = {"cast_float", "nextafter", "normal", "normal_about", "to_device"}
+ABOUT_TYPES = {"cast_float", "nextafter", "normal", "to_device"}
 
 
 # What NumPy converts float16 for, element by element; the result is the same.

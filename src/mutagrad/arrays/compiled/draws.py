@@ -1,6 +1,7 @@
 """Normal numbers in single precision, as ops/random/box_muller.py explains them. As rows.py, for Numba to read."""
 # ruff: noqa: F821
 # mypy: ignore-errors
+# ruff: noqa: F821
 from __future__ import annotations
 
 

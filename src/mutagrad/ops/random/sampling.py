@@ -57,15 +57,17 @@ poisson_values = primitive("poisson", lambda rate, generator: source(generator).
                            x=zero)
 binomial_values = primitive("binomial", lambda count, p, generator: source(generator).binomial(count, p),
                             settings=("generator",), x=None, y=None)
-normal_of = primitive("normal", lambda mean, std, generator: _normal(mean, std, generator), settings=("generator",),
-                      x=zero, y=zero)
+normal_of = primitive("normal", lambda mean, std, generator, fixed: _normal(mean, std, generator, fixed),
+                      settings=("generator", "fixed"), x=zero, y=zero)
 
 
-def _normal(mean: Array, std: Array, generator: Generator | None) -> Any:
-    """Rounded after each step, as in PyTorch."""
+def _normal(mean: Array, std: Array, generator: Generator | None, fixed: float | None) -> Any:
+    """Rounded after each step, as in PyTorch. A standard deviation that is a number takes part in the draw."""
     kind = mean.dtype
-    drawn = normal_values(generator, mean.shape, of_array(kind))
-    return rounded(widened(rounded(widened(drawn) * widened(std), kind)) + widened(mean), kind).astype(kind, copy=False)
+    drawn = normal_values(generator, mean.shape, of_array(kind), 0.0, 1.0 if fixed is None else fixed)
+    if fixed is None:
+        drawn = rounded(widened(drawn) * widened(std), kind)
+    return rounded(widened(drawn) + widened(mean), kind).astype(kind, copy=False)
 
 
 def _float_tensor(x: Tensor, name: str, complex_too: bool = False) -> Tensor:
@@ -204,23 +206,11 @@ def _normal_of_tensors(mean: Any, std: Any, generator: Generator | None) -> Any:
             raise BadValue("normal: a standard deviation is negative or nan", fix="mutagrad.normal(mean, std.abs())")
     else:
         _check_std(std, "normal")
-        if isinstance(mean, Tensor) and of_array(mean._array.dtype).is_floating_point:
-            return _moved(mean, std, generator)
     wanted = _float_tensor(mean if isinstance(mean, Tensor) else std, "normal", complex_too=True)._array.dtype
+    fixed = None if isinstance(std, Tensor) else number(std)
     mean, std = (v if isinstance(v, Tensor) else make(np.array(v, wanted)) for v in (mean, std))
     shape = _common_shape("normal", mean, std)
-    return normal_of(broadcast_to(mean, shape), broadcast_to(std, shape), generator)
-
-
-def _moved(mean: Tensor, std: Any, generator: Generator | None) -> Any:
-    """Draws whose standard deviation is a number, by which they are multiplied as they are made."""
-    return normal_about(mean, generator, number(std))
-
-
-normal_about = primitive(
-    "normal_about", lambda mean, generator, std: rounded(
-        widened(normal_values(generator, mean.shape, of_array(mean.dtype), 0.0, std)) + widened(mean), mean.dtype),
-    settings=("generator", "std"), x=zero)
+    return normal_of(broadcast_to(mean, shape), broadcast_to(std, shape), generator, fixed)
 
 
 @may_need_much

@@ -229,9 +229,14 @@ def _between(drawn: Any, low: float, high: float, kind: Any) -> Any:
     if drawn.dtype == np.float64:
         found = fused(drawn, last - first, first) if first else drawn * last
     else:
-        found = _cast(drawn.astype(np.float64) * np.float64(last - first) + np.float64(first), kind)
+        wide = drawn.astype(np.float64)
+        wide *= np.float64(last - first)
+        wide += np.float64(first)
+        found = _cast(wide, kind)
     first, last = _cast(np.array([low, high]), kind)
-    return np.where(found < last, found, first)
+    if (beyond := found >= last).any():
+        found[beyond] = first
+    return found
 
 
 def _exactly(function: Callable[[Any], Any], exact: Callable[[float], float], x: Any, kind: Any) -> Any:
