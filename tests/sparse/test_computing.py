@@ -221,3 +221,15 @@ def test_a_graph_convolution_trains() -> None:
         loss.backward()
         optimizer.step()
     assert loss.item() < 0.1
+
+
+def test_where_rows_begin() -> None:
+    a = scipy.sparse.random_array((7, 5), density=0.3, format="csr", rng=np.random.default_rng(0))
+    rows = a.tocoo().row
+    same(mg._convert_indices_from_coo_to_csr(mg.tensor(rows), 7), a.indptr)
+    assert mg._convert_indices_from_coo_to_csr(mg.tensor(rows), 7, out_int32=True).dtype is mg.int32
+    both = mg._convert_indices_from_csr_to_coo(mg.tensor(a.indptr), mg.tensor(a.indices))
+    same(both, np.stack([rows, a.indices]))
+    same(mg._convert_indices_from_csr_to_coo(mg.tensor(a.indptr), mg.tensor(a.indices), transpose=True), both.flip(0).numpy())
+    with pytest.raises(TypeError):
+        mg._convert_indices_from_coo_to_csr(mg.ones(2), 3)
