@@ -7,6 +7,8 @@ that errors in it say where. A block of `py` quotes the file that its first line
 A block of `python torch` is a program for PyTorch. It runs in the namespace as well, with `torch` standing for mutagrad, and it is a
 file for the `console` blocks below it: their `$ mutagrad` commands run here, their `$ python` commands, which are about PyTorch
 itself, in `tests/oracle/test_questions.py`. `...` in what they print stands for anything.
+
+A block of `python with LIBRARY` is one of `python` that runs where that library, PyTorch itself for example, is installed.
 """
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def blocks(document: Path) -> Iterator[Block]:
 
 def each(kind: str) -> Any:
     """Parametrizes over the documents that have blocks of this kind."""
-    found = [d for d in DOCUMENTS if any(b.kind == kind for b in blocks(d))]
+    found = [d for d in DOCUMENTS if any(b.kind.partition(" with ")[0] == kind for b in blocks(d))]
     return pytest.mark.parametrize("document", found, ids=lambda d: d.relative_to(ROOT).as_posix())
 
 
@@ -135,6 +137,11 @@ def check_commands(block: Block, document: Path) -> None:
 
 def check(block: Block, document: Path, names: dict[str, Any]) -> None:
     """Runs a block, and compares if it shows what is printed."""
+    if block.kind.startswith("python with "):
+        library = block.kind.removeprefix("python with ")
+        if find_spec(library) is None:
+            return
+        block = block._replace(kind="python")
     if block.kind == "python torch":
         run_as_torch(block, document, names)
     elif block.kind == "python" and ">>> " in block.text:
@@ -198,11 +205,11 @@ def test_make_commands_exist(document: Path) -> None:
     assert {a or b for a, b in named} <= targets
 
 
-def test_the_table_in_the_readme_is_from_the_tour(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_of_mutating_programs_is_from_the_tour(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     assert tour.main([]) == 0
     printed = capsys.readouterr().out
-    shown = next(b.text for b in blocks(ROOT / "README.md") if b.text.startswith("   program"))
+    shown = next(b.text for b in blocks(ROOT / "docs/mutation.md") if b.text.startswith("   program"))
     rows = [line for line in shown.splitlines() if line.strip() not in ("", "...")]
     assert len(rows) > 8
     assert [line for line in rows if line not in printed] == []

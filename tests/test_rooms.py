@@ -17,7 +17,7 @@ from mutagrad.base import sockets
 
 HOME = Path(mg.__file__).parent
 ORDER = ("base", "arrays", "core", "ops", "tensors", "autograd", "distributed", "nn", "optim", "utils", "distributions", "sparse", "func", "array_api",
-         "files", "torch_api", "relax", "explain", "xla", "")
+         "files", "interop", "torch_api", "relax", "explain", "xla", "")
 MODULES = {".".join(path.relative_to(HOME).with_suffix("").parts).removesuffix("__init__").rstrip("."): path for path in sorted(HOME.rglob("*.py"))}
 
 
@@ -99,9 +99,9 @@ def test_the_check_sees_hidden_imports(tmp_path: Path, monkeypatch: pytest.Monke
     assert set(imported("core.hidden")) == {"nn.module", "files.limits"}
 
 
-def test_only_the_rooms_of_arrays_name_an_array_library() -> None:
+def test_only_the_rooms_of_arrays_and_the_bridges_name_an_array_library() -> None:
     foreign = re.compile(r"^\s*(?:import|from)\s+(numpy|scipy|ml_dtypes|cupy|jax|torch)\b", re.M)
-    assert not [m for m, path in MODULES.items() if room(m) not in ("arrays", "xla") and foreign.search(re.sub(r'"""(?:.|\n)*?"""', "", path.read_text(encoding="utf-8")))]
+    assert not [m for m, path in MODULES.items() if room(m) not in ("arrays", "interop", "xla") and foreign.search(re.sub(r'"""(?:.|\n)*?"""', "", path.read_text(encoding="utf-8")))]
 
 
 # ------------------------------------------------------------------------------------------------------------------ names

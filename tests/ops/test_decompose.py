@@ -175,3 +175,15 @@ def test_gradients_of_symmetric_matrices_are_symmetric(call: Any) -> None:
     found = gradient(lambda x: call(x) * mg.arange(9.0, dtype=mg.float64).reshape(3, 3), a)
     close(found, found.T)
     assert np.abs(found).max() > 0.1
+
+
+@pytest.mark.parametrize("size", [3, 40, 200])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_minor_that_is_to_blame_is_the_one_that_the_factorization_met(size, kind):
+    points = np.linspace(0.0, 1.0, size, dtype=kind)[:, None]
+    almost = np.exp(-((points - points.T) / kind(0.5)) ** 2) - kind(1e-9) * np.eye(size, dtype=kind)  # rounding decides
+    broken = np.eye(size, dtype=kind)
+    broken[-2, -2] = -1
+    factor, info = mg.linalg.cholesky_ex(mg.tensor(np.stack([broken, np.eye(size, dtype=kind), almost])))
+    assert info[:2].tolist() == [size - 1, 0] and mg.equal(factor[1], mg.eye(size, dtype=factor.dtype)) and factor[0].isnan().any()
+    assert bool(factor[2].isnan().any()) == bool(info[2] > 0)

@@ -34,7 +34,7 @@ def borrow(source: Any) -> Any:
     """Return an array over the memory of another library's array or a capsule; read-only only if its owner says so."""
     lender = _Lender(source)
     array = np.from_dlpack(lender)
-    return array if array.flags.writeable or lender.says_whether_writable else np.asarray(_Writable(array))
+    return array if array.flags.writeable or lender.says_whether_writable else np.asarray(Writable(array))
 
 
 class _Lender:
@@ -54,7 +54,7 @@ class _Lender:
         return CPU if self.bare else self.source.__dlpack_device__()
 
 
-class _Writable:
+class Writable:
     """The memory of a read-only array, offered as memory that can be written."""
 
     def __init__(self, array: Array) -> None:

@@ -165,7 +165,8 @@ class Applied:
                                      for i, shape in enumerate(self.shapes)), self.ctx._output_layouts)
         function = self.function
         usual = function.vjp is Function.vjp and function.backward is not Function.backward
-        answers = (function.backward if usual else _backward_of(function))(self.ctx, *incoming)
+        backward = function.backward if usual else _backward_of(function)
+        answers = backward(self.ctx, incoming) if function.boxed_grads_call else backward(self.ctx, *incoming)
         answers = answers if isinstance(answers, (tuple, list)) else (answers,)
         return user_code(links, self._outgoing(answers, links))
 
@@ -263,10 +264,11 @@ class Function(metaclass=_Named):
 
     `jvp(ctx, *tangents)`, if there is one, is what `forward_ad` uses; without it, tangents are found by way of
     `backward`. `vmap` is not called: under `func.vmap`, forward sees one slice at a time, or all at once if the class
-    says `generate_vmap_rule = True`.
+    says `generate_vmap_rule = True`. With `boxed_grads_call = True`, backward is given its gradients as one list.
     """
 
     generate_vmap_rule = False
+    boxed_grads_call = False
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         warnings.warn(f"{type(self).__name__} should not be instantiated: its methods are static",
@@ -303,8 +305,10 @@ class Function(metaclass=_Named):
         raise NotImplementedError
 
     @classmethod
-    def apply(cls, *arguments: Any) -> Any:
+    def apply(cls, *arguments: Any, **named: Any) -> Any:
         """Run forward without recording, then record the call as one operation."""
+        if named:
+            arguments = _by_position(cls, arguments, named)
         if OTHER_KIND and not cls.generate_vmap_rule and (level := real_kind()) is not None:
             level.before_user_code(cls.__name__, [a._array for a in arguments if isinstance(a, TensorBase)])
         ctx = Context()
@@ -332,6 +336,24 @@ class Function(metaclass=_Named):
             _carry_on(cls, ctx, tangents, outputs)
         outputs = _in_layouts(outputs, ctx._output_layouts)
         return outputs if isinstance(result, tuple) else outputs[0]
+
+
+def _by_position(cls: type[Function], arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of `forward` in order: gradients belong to places, so a name stands for the place that it has."""
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    places = [p.name for p in inspect.signature(cls.forward).parameters.values() if p.kind in plain]
+    places = places[cls.setup_context is Function.setup_context:]  # without ctx
+    found, left = list(arguments), dict(named)
+    for i, name in enumerate(places[len(found):], len(found)):
+        if left and name not in left:
+            raise BadArgument(f"{cls.__name__}.apply: forward() missing required argument: {name!r} (position {i})",
+                              why="arguments may be left out at the end only", fix=f"give {name}, too")
+        if left:
+            found.append(left.pop(name))
+    if left:
+        raise BadArgument(f"{cls.__name__}.apply: forward() got an unexpected keyword argument {next(iter(left))!r}",
+                          why=f"it has the places {', '.join(places)}", fix="arguments that have a place of their own")
+    return tuple(found)
 
 
 def _call_forward(cls: type[Function], ctx: Context, arguments: tuple[Any, ...]) -> Any:

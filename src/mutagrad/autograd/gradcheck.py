@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..base.modes import keeps_modes
 from ..base.operands import Array
 from ..core.backward import check_separate, grad
 from ..core.factory import detached, make
-from ..core.storage import TensorBase
+from ..core.storage import TensorBase, check_own, memory_of
 from ..tensors.tensor import Tensor
 from .forward_ad import dual_level, make_dual, unpack_dual
 from .modes import enable_grad
@@ -52,21 +53,33 @@ def _units(array: Array) -> tuple[complex, ...]:
     return (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
 
 
+@contextmanager
+def _moved(x: Any, place: tuple[int, ...], step: complex) -> Iterator[None]:
+    """Move one element of a tensor for the time of a block, in its memory."""
+    memory, value = detached(x), x._array[place]
+    memory[place] = value + step
+    try:
+        yield
+    finally:
+        memory[place] = value
+
+
 @keeps_modes
 def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float,
              at: list[TensorBase]) -> list[Array]:
-    """For each output the derivatives by the real (and imaginary) parts of one input, by differences."""
+    """For each output the derivatives by the real (and imaginary) parts of one input, by differences.
+
+    The very tensor is moved, as PyTorch does: what the function is given is what it may also find elsewhere, a
+    module's parameter for example.
+    """
     array = inputs[which]._array
     columns: list[list[Array]] = []
     for place in np.ndindex(array.shape):
         for unit in _units(array):
             ends = []
             for step in (eps, -eps):
-                moved = array.copy()
-                moved[place] += step * unit
-                with enable_grad():
-                    found = _outputs(func, (*inputs[:which], make(moved).requires_grad_(), *inputs[which + 1:]))
-                ends.append([o._array.copy() for o in found])
+                with _moved(inputs[which], place, step * unit), enable_grad():
+                    ends.append([o._array.copy() for o in _outputs(func, inputs)])
             _same_kind([[o._array for o in at], *ends])
             columns.append([(a - b).reshape(-1) / (2 * eps) for a, b in zip(*ends)])
     return [np.stack([c[k] for c in columns]) for k in range(len(columns[0]) if columns else 0)]
@@ -141,6 +154,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
     for i in wanted:
         check_separate(inputs[i], f"gradcheck: The {i}th input has a dimension with stride 0, "
                                   "or overlaps itself otherwise")
+        check_own(memory_of(inputs[i]), f"gradcheck: The {i}th input had a dimension with stride 0")
         if inputs[i]._array.dtype.itemsize < (16 if inputs[i]._array.dtype.kind == "c" else 8):
             warnings.warn(f"gradcheck: Input #{i} requires gradient and is not a double precision floating point "
                           "or complex: differences will not be exact enough", stacklevel=3)

@@ -116,6 +116,7 @@ _default_float = float32
 
 
 def get_default_dtype() -> dtype:
+    """Return the type of floating point numbers that are made without one."""
     return _default_float
 
 
@@ -255,9 +256,8 @@ _FLOAT8_LIMITS: dict[dtype, tuple[float, float, float, float]] = {
 class finfo:
     """Limits of a floating point type: `finfo(mutagrad.float32).eps`."""
 
-    def __init__(self, d: dtype | None = None) -> None:
-        d = _default_float if d is None else d
-        _check_types("finfo", d)
+    def __init__(self, d: dtype | type | None = None) -> None:
+        d = _default_float if d is None else as_dtype(d)
         if d.category < FLOAT:
             raise BadArgument(f"finfo: {d} is not a floating point type", fix=f"mutagrad.iinfo({d})")
         if d is bfloat16:
@@ -289,8 +289,8 @@ class finfo:
 class iinfo:
     """Limits of an integer type: `iinfo(mutagrad.int8).max`."""
 
-    def __init__(self, d: dtype) -> None:
-        _check_types("iinfo", d)
+    def __init__(self, d: dtype | type) -> None:
+        d = as_dtype(d)
         if d.category != INTEGER:
             raise BadArgument(f"iinfo: {d} is not an integer type", fix="mutagrad.iinfo(mutagrad.int64)")
         info = np.iinfo(d.array_type)

@@ -8,7 +8,7 @@ from ..arrays import np
 from ..arrays.bfloat16 import SHORT
 from ..arrays.numpy import constant
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError
-from ..base.operands import Array
+from ..base.operands import Array, kind_name
 from ..base.sockets import socket
 from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
 from .factory import CODEGEN_GLOBALS
@@ -35,7 +35,7 @@ def as_operand(value: Any, op_name: str) -> Any:
         return value.item()
     if isinstance(value, ndarray):
         return CODEGEN_GLOBALS["Tensor"]._from_array(value)
-    raise BadArgument(f"{op_name}: {type(value).__name__} is neither a tensor nor a number",
+    raise BadArgument(f"{op_name}: {kind_name(value)} is neither a tensor nor a number",
                       why=f"got {value!r}", fix=f"mutagrad.{op_name}(mutagrad.tensor(...), ...)")
 
 

@@ -136,7 +136,8 @@ def _numbers(found: Statistics, of: str) -> list[str]:
 
 def _history(x: Tensor) -> list[str]:
     """Return what there is to say about the gradient and about who wrote the tensor."""
-    words = [f"grad norm {number(norm(x.grad))}"] if x.grad is not None else []
+    grad: Any = x._grad  # x.grad would warn where there is none
+    words = [f"grad norm {number(norm(grad))}"] if grad is not None else []
     if not words and x.requires_grad:
         words = ["no grad yet"] if x.is_leaf else []
     writer = last_writer(x)

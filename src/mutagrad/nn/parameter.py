@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from ..base.device import device as device_class
 from ..base.errors import BadArgument, BadValue
 from ..base.operands import Array
 from ..core.dtypes import dtype as element_type
@@ -27,7 +28,7 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
-    __torch_function__: Any = disabled_torch_function
+    __torch_function__: Any = staticmethod(disabled_torch_function)
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         data = empty(0) if data is None else data
@@ -65,7 +66,7 @@ def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
 class Buffer(Tensor):
     """A tensor that is part of a module's state but not trained; `persistent` says whether state_dict has it."""
 
-    __torch_function__: Any = disabled_torch_function
+    __torch_function__: Any = staticmethod(disabled_torch_function)
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
@@ -77,7 +78,7 @@ class Buffer(Tensor):
 class _Shapeless(Tensor):
     """A tensor that a lazy module will give a shape. Until then nothing can be computed with it."""
 
-    __torch_function__: Any = disabled_torch_function
+    __torch_function__: Any = staticmethod(disabled_torch_function)
     becomes: type[Tensor]
 
     @property
@@ -102,6 +103,11 @@ class _Shapeless(Tensor):
     def dtype(self) -> element_type:
         with self._as_tensor() as tensor:
             return tensor.dtype  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> device_class:
+        with self._as_tensor() as tensor:
+            return tensor.device  # type: ignore[no-any-return]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         with self._as_tensor() as tensor:

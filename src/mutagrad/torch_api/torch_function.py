@@ -25,6 +25,7 @@ from ..nn import functional, init
 from ..ops.nn import recurrent
 from ..tensors.tensor import Tensor, disabled_torch_function, incomparable
 from . import fft, import_hook as stand_in, linalg, special
+from .pytorch import check_ours
 
 Asked = Callable[..., Any]
 TOP = socket("top")
@@ -68,6 +69,9 @@ def foreign(values: Iterable[Any]) -> list[Any]:
 
 def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer a call by the mode, or else by the first of these values that has an answer; raise if none has."""
+    check_ours(func, found)
+    if getattr(func, "__name__", "") == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+        args = (args[0], *args[1])  # classes are told of the operands one by one, as in PyTorch
     types = tuple(getattr(type(value), "stands_for", type(value)) for value in found)
     before = mode.now
     asked: list[Any] = list(found) if before.dispatch_off == 0 else []
@@ -105,6 +109,7 @@ PLACING: list[Callable[..., Any]] = []  # how calls are made once there are tens
 
 def untouched(func: Asked, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
     """Make a call that no class is asked about."""
+    check_ours(func, ())
     return call_with({"dispatch_off": max(mode.now.dispatch_off, 1)}, func, *args, **(kwargs or {}))
 
 
@@ -327,6 +332,7 @@ def _as_subclass(result: Any, kind: type[Tensor]) -> Any:
 
 def late_dispatch(raw: Asked, args: tuple[Any, ...], error: Exception) -> Any:
     """Answer by an argument whose class was not known to take over at the time of the call; else raise the error."""
+    check_ours(raw, args)
     watch()
     found = foreign(args) if mode.now.dispatch_off == 0 else []
     if not found:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.allocator import allocator, keep_memory
+from ...arrays.dlpack import borrow
 from ...arrays.kinds import IN_USE, is_plain, moved
 from ...arrays.numpy import constant, silenced, silent, silently
 from ...arrays.parallel import LARGE, in_spans, in_steps
@@ -145,6 +146,8 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
             keep_memory()
         found = np.array(data, order="C")
         return _of_one_type(silent().run(found.astype, (to or of_array(found.dtype)).array_type, copy=False))
+    if hasattr(data, "__dlpack__"):  # another library's tensor
+        return as_array(borrow(data), to, name)
     try:
         if (found := _plain_numbers(data, to)) is not None:
             return found
@@ -450,11 +453,6 @@ def _number(value: Any, name: str) -> Any:
         raise BadArgument(f"{name}: expects a number, got {type(value).__name__}",
                           why=f"it was {value!r}", fix="float(value)")
     return value
-
-
-@silenced
-def scaled(drawn: Array, scale: Any, start: Any, dtype: Any) -> Any:
-    return (drawn * scale + start).astype(dtype)
 
 
 @silenced

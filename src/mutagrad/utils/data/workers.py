@@ -167,7 +167,8 @@ def _seed(base_seed: int, number: int) -> None:
     """Different random numbers in each worker, the same each time that the loader's seed is the same."""
     manual_seed(base_seed + number)
     python_random.seed(base_seed + number)
-    np.random.seed(np.random.SeedSequence([number, base_seed]).generate_state(4))
+    words = [number, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    np.random.seed(np.random.SeedSequence(words).generate_state(4))
 
 
 def _sender(connection: Connection) -> Callable[[bytes], None]:
