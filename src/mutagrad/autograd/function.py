@@ -41,7 +41,6 @@ from ..ops.shape.shape import expand, reshape
 from . import forward_ad
 from .packing import Values, pack_function
 
-
 Layouts = dict[int, Any]
 
 
@@ -161,8 +160,8 @@ class Applied:
 
     def reverse(self, xp: Any, g: Any, saved: Any, links: Sequence[Writer | None]) -> list[Any]:
         given = g if isinstance(g, dict) else {0: g}
-        incoming = _in_layouts(tuple(self._incoming(given.get(i), shape, self.outputs[i] is None)
-                                     for i, shape in enumerate(self.shapes)), self.ctx._output_layouts)
+        incoming = [self._incoming(given.get(i), shape, self.outputs[i] is None) for i, shape in enumerate(self.shapes)]
+        incoming = list(_in_layouts(tuple(incoming), self.ctx._output_layouts))
         function = self.function
         usual = function.vjp is Function.vjp and function.backward is not Function.backward
         backward = function.backward if usual else _backward_of(function)
