@@ -59,7 +59,7 @@ from mutagrad.tensors.typed_tensors import (BFloat16Storage as BFloat16Storage, 
     IntStorage as IntStorage, IntTensor as IntTensor, LongStorage as LongStorage, LongTensor as LongTensor,
     ShortStorage as ShortStorage, ShortTensor as ShortTensor)
 from mutagrad.torch_api import (__config__ as __config__, _utils as _utils, _vmap_internals as _vmap_internals,
-    amp as amp, compiler as compiler, control as control, fft as fft, futures as futures, hub as hub,
+    amp as amp, compiler as compiler, control as control, fft as fft, futures as futures, fx as fx, hub as hub,
     library as library, linalg as linalg, masked as masked, meta as meta, multiprocessing as multiprocessing,
     overrides as overrides, profiler as profiler, quasirandom as quasirandom, settings as settings, signal as signal,
     special as special, testing as testing, types as types, version as version)
@@ -82,12 +82,12 @@ from mutagrad.torch_api.settings import (are_deterministic_algorithms_enabled as
     set_num_interop_threads as set_num_interop_threads, set_warn_always as set_warn_always,
     use_deterministic_algorithms as use_deterministic_algorithms)
 from mutagrad.torch_api.unavailable import (_C as _C, _dynamo as _dynamo, _inductor as _inductor,
-    accelerator as accelerator, backends as backends, cpu as cpu, cuda as cuda, export as export, fx as fx, jit as jit,
+    accelerator as accelerator, backends as backends, cpu as cpu, cuda as cuda, export as export, jit as jit,
     mps as mps, onnx as onnx, quantization as quantization, xpu as xpu)
 from mutagrad.torch_api.unavailable._C import PyTorchFileReader as PyTorchFileReader, TensorType as TensorType
 from mutagrad.torch_api.unavailable.cuda import Event as Event, Stream as Stream
-from mutagrad.torch_api.unavailable.fx import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from mutagrad.torch_api.unavailable.jit import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
+from mutagrad.torch_api.unavailable.symbols import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from mutagrad.utils.dlpack import to_dlpack as to_dlpack
 
 __version__: str
@@ -98,6 +98,10 @@ def _batch_norm_with_update(input: Tensor, weight: Tensor | None, bias: Tensor |
     running_var: Tensor | None, momentum: builtins.float,
     eps: builtins.float) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 def _check(cond: object, message: Callable[[], object] | None = None) -> None: ...
+def _convert_indices_from_coo_to_csr(input: Tensor, size: builtins.int, *, out_int32: builtins.bool = False,
+    out: Tensor | None = None) -> Any: ...
+def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *, out_int32: builtins.bool = False,
+    transpose: builtins.bool = False, out: Tensor | None = None) -> Any: ...
 def _foreach_abs(self: Sequence[Tensor], *others: Any, **settings: Any) -> tuple[Tensor, ...]: ...
 def _foreach_abs_(self: Sequence[Tensor], *others: Any, **settings: Any) -> None: ...
 def _foreach_acos(self: Sequence[Tensor], *others: Any, **settings: Any) -> tuple[Tensor, ...]: ...
@@ -194,6 +198,9 @@ def _foreach_trunc_(self: Sequence[Tensor], *others: Any, **settings: Any) -> No
 def _foreach_zero_(self: Sequence[Tensor]) -> None: ...
 def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     *rest: Any) -> tuple[Tensor, Tensor, Tensor]: ...
+def _segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
+    offsets: Tensor | None = None, axis: builtins.int = 0, unsafe: builtins.bool = False,
+    initial: builtins.float | None = None) -> Tensor: ...
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: builtins.int, input_dtype: dtype) -> Tensor: ...
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def abs_(input: Tensor) -> Tensor: ...

@@ -80,7 +80,7 @@ ADAPTERS: dict[str, Callable[[Any], Any]] = {
 PARTLY = {
     **dict.fromkeys(("nn.functional.linear_cross_entropy-chunked", "nn.functional.linear_cross_entropy-chunked_none"), "options: the logits in chunks"),
     "logaddexp": "complex numbers",
-    "sparse.mm-reduce": "sparse matrices by rows, which all samples are",
+    **dict.fromkeys(("sparse.mm-reduce", "sparse.sampled_addmm"), "its samples, which are sparse, in this table: tests/oracle/test_sparse.py has others"),
     "chalf": "complex numbers of half precision",
 }
 

@@ -221,3 +221,31 @@ def test_a_graph_convolution_trains() -> None:
         loss.backward()
         optimizer.step()
     assert loss.item() < 0.1
+
+
+def test_where_rows_begin() -> None:
+    a = scipy.sparse.random_array((7, 5), density=0.3, format="csr", rng=np.random.default_rng(0))
+    rows = a.tocoo().row
+    same(mg._convert_indices_from_coo_to_csr(mg.tensor(rows), 7), a.indptr)
+    assert mg._convert_indices_from_coo_to_csr(mg.tensor(rows), 7, out_int32=True).dtype is mg.int32
+    both = mg._convert_indices_from_csr_to_coo(mg.tensor(a.indptr), mg.tensor(a.indices))
+    same(both, np.stack([rows, a.indices]))
+    same(mg._convert_indices_from_csr_to_coo(mg.tensor(a.indptr), mg.tensor(a.indices), transpose=True), both.flip(0).numpy())
+    with pytest.raises(TypeError):
+        mg._convert_indices_from_coo_to_csr(mg.ones(2), 3)
+
+
+@pytest.mark.parametrize("f", [
+    lambda v, s: v.to_sparse().to_dense(), lambda v, s: (s @ s).to_dense(), lambda v, s: (s + s * 2).sin().to_dense(), lambda v, s: mg.sparse.softmax(s, 0).to_dense(), lambda v, s: s.to_sparse_csr() @ v,
+    lambda v, s: s.to_sparse_bsr((1, 3)) @ v, lambda v, s: mg.sparse.sum(s, 0).to_dense(), lambda v, s: s.norm(), lambda v, s: mg.sparse.sampled_addmm(s.to_sparse_csr(), mg.outer(v, v), mg.outer(v, v)).to_dense()])
+def test_inside_vmap(f: Any) -> None:
+    x = mg.tensor(np.arange(12.0).reshape(4, 3) * (np.arange(12).reshape(4, 3) % 2))
+    g = lambda v: f(v, mg.sparse_coo_tensor([[0, 1, 2], [0, 0, 2]], v, (3, 3)))
+    same(mg.func.vmap(g)(x), mg.stack([g(row) for row in x]).numpy())
+
+
+def test_in_func_and_forward_mode() -> None:
+    a, v, w = made(WIDE, "sparse_coo"), d[0], d[1]
+    same(mg.func.grad(lambda s: (s @ v).sum())(a).to_dense(), np.where(WIDE != 0, np.stack([v.numpy()] * 2), 0))
+    same(mg.func.jvp(lambda v: a @ v, (v,), (w,))[1], WIDE @ w.numpy())
+    same(mg.autograd.functional.jacobian(lambda v: a @ v, v), WIDE)

@@ -312,3 +312,32 @@ def test_functions_that_were_imported_before_say_so() -> None:
 def test_a_view_that_is_a_leaf_is_pickled_in_its_own_shape() -> None:
     x = mg.ones(3, 1).reshape(3).requires_grad_()
     assert pickle.loads(pickle.dumps(x)).shape == (3,) == copy.deepcopy(x).shape
+
+
+class Times(mg.autograd.Function):
+    """A sparse matrix times a dense one, both of which are saved; the sparse gradient is given as a dense one."""
+
+    @staticmethod
+    def forward(ctx: Any, sparse: Any, dense: Any) -> Any:
+        ctx.save_for_backward(sparse, dense)
+        ctx.kept = sparse
+        return sparse @ dense, sparse * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        sparse, dense = ctx.saved_tensors
+        assert sparse.is_sparse and h.is_sparse and mg.equal(sparse, ctx.kept)
+        return g @ dense.t() + 2 * h.to_dense(), sparse.mT @ g
+
+
+def test_functions_of_sparse_tensors() -> None:
+    w = mg.arange(6.0, dtype=mg.float64).reshape(3, 2).requires_grad_()
+    for x in (in_layout(COO), in_layout(COO).requires_grad_()):
+        y, z = Times.apply(x, w)
+        assert z.is_sparse
+        (y.pow(2).sum() + (z * z).sum()).backward()
+        plain, v = mg.tensor(DENSE, dtype=mg.float64, requires_grad=True), w.detach().clone().requires_grad_()
+        ((plain @ v).pow(2).sum() + (4 * plain * plain).sum()).backward()
+        same(w.grad, v.grad.numpy())
+        w.grad = None
+    same(x.grad.to_dense(), np.where(np.array(DENSE) != 0, plain.grad.numpy(), 0))

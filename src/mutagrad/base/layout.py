@@ -41,8 +41,13 @@ ANSWERING: list[Callable[..., Any]] = []
 
 def has_own_layout(values: Iterable[Any]) -> bool:
     """Whether there is a tensor of such a layout among values, and lists of them."""
-    return any(getattr(value, "_own_layout", False) or type(value) in (list, tuple) and has_own_layout(value)
-               for value in values)
+    return any(getattr(value, "_own_layout", False) or type(value) in (list, tuple) and _may_hold_tensors(value)
+               and has_own_layout(value) for value in values)
+
+
+def _may_hold_tensors(values: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether this is no list of numbers, which may be long."""
+    return bool(values) and not isinstance(values[0], (int, float, complex, str))
 
 
 def check_format(name: str, wanted: memory_format | None) -> None:

@@ -190,9 +190,9 @@ def _starts(order: Array, batches: tuple[int, ...], lines: int, across: int) -> 
     """Return where each line begins, and the other index of each block, for each batch."""
     line, other = np.divmod(order, max(across, 1))
     counts = np.bincount(line, minlength=prod(batches) * lines).reshape(*batches, lines)
-    each = counts.sum(-1)
-    if each.size and (each != each.flat[0]).any():
+    each = counts.sum(-1).reshape(-1)
+    if each.size and (each != each[0]).any():
         raise ShapeError("to_sparse: Expect the same number of specified elements per batch.",
-                         why=f"they have {each.reshape(-1).tolist()}")
+                         why=f"they have {each.tolist()}")
     starts = np.concatenate([np.zeros((*batches, 1), np.int64), counts.cumsum(-1)], -1)
-    return starts, other.reshape(*batches, int(each.flat[0]) if each.size else 0)
+    return starts, other.reshape(*batches, int(each[0]) if each.size else 0)

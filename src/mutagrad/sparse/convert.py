@@ -16,7 +16,7 @@ from ..ops.shape.shape import tensor_argument
 from ..tensors.tensor import Tensor
 from .compressed import IN_BLOCKS, TRANSPOSED, Compressed, compress
 from .coordinates import Coordinates, coordinates
-from .table import answers
+from .table import answers, refused
 from .tensor import SparseTensor, index_of
 
 METHODS = "to_dense to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc"
@@ -149,13 +149,17 @@ def in_layout_of(made: Coordinates, like: SparseTensor) -> Any:
 
 
 @answers("as_tensor", "asarray")
-def _as_tensor(data: Tensor, dtype: Any = None, device: Any = None, **settings: Any) -> Any:
+def _as_tensor(data: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Any:
+    if not isinstance(data, SparseTensor):
+        raise refused("as_tensor", "a list of sparse tensors is no data", "mutagrad.stack(xs)")
     return data.to(dtype=dtype, device=device)
 
 
 @answers("tensor", "new_tensor")
-def _copied(data: SparseTensor, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+def _copied(data: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
             **settings: Any) -> Any:
+    if not isinstance(data, SparseTensor):
+        raise refused("tensor", "a list of sparse tensors is no data", "mutagrad.stack(xs)")
     return data.detach().to(dtype=dtype, device=device, copy=True).requires_grad_(requires_grad)
 
 
