@@ -38,7 +38,6 @@ from .moving import flip
 from .shape import (
     RANKS,
     as_strided,
-    broadcast_tensors,
     cat,
     chunk,
     clone,
