@@ -133,3 +133,16 @@ def test_the_old_order_of_numbers_and_tensors() -> None:
         assert mg.equal(getattr(x, name)(*old), expected) and mg.equal(getattr(mg, name)(x, *old), expected) and mg.equal(getattr(x.clone(), name + "_")(*old), expected)
     with pytest.warns(UserWarning, match="deprecated"):
         x.add_(1, y)
+
+
+@pytest.mark.parametrize(("array", "tensor", "dtype"), [
+    (np.ones(2, np.int64), mg.ones(2), mg.float64), (np.ones(2, np.float32), mg.ones(2, dtype=mg.int64), mg.float64), (np.ones(2, bool), mg.ones(2), mg.float32),
+    (np.array(2.0), mg.ones(2), mg.float64), (np.ones(2, np.float32), mg.ones(2), mg.float32), (np.ones(2, np.int32), mg.ones(2, dtype=mg.int32), mg.int32)], ids=str)
+def test_a_result_of_numpys_arrays_and_tensors_is_of_numpys_type(array: Any, tensor: Any, dtype: Any) -> None:
+    """PyTorch has NumPy compute it; gradients pass all the same."""
+    assert (tensor * array).dtype is (array * tensor).dtype is (tensor + array).dtype is dtype
+    assert (tensor / array).dtype is (array / tensor).dtype is (dtype if dtype.is_floating_point else mg.float64)
+    if tensor.is_floating_point():
+        leaf = tensor.clone().requires_grad_()
+        (array * leaf).sum().backward()
+        assert leaf.grad is not None and leaf.grad.dtype is tensor.dtype and leaf.grad.tolist() == np.broadcast_to(array, 2).astype(float).tolist()

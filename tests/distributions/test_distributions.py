@@ -404,5 +404,6 @@ def test_what_a_class_says_of_its_support_and_of_its_transform() -> None:
     assert not D.TransformedDistribution.support.is_discrete and D.LogNormal.has_rsample is True  # type: ignore[attr-defined]
     assert not D.AffineTransform.domain.is_discrete and not D.ComposeTransform.codomain.is_discrete
     assert D.constraints.is_dependent(D.CatTransform.domain) and issubclass(D.HalfNormal, D.TransformedDistribution)
+    assert all(c.event_dim == 0 and not c.is_discrete for kind in (D.Uniform, D.Normal) for c in kind.arg_constraints.values())
     with pytest.raises(NotImplementedError):
         _ = D.Independent.support.is_discrete  # type: ignore[attr-defined]

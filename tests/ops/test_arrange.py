@@ -11,7 +11,7 @@ import mutagrad as mg
 def test_shapes_that_broadcast() -> None:
     found = mg.broadcast_shapes((5, 1), (7,), 1)
     assert found == (5, 7) and isinstance(found, mg.Size)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="Shape mismatch: objects cannot be broadcast to a single shape"):
         mg.broadcast_shapes((2,), (3,))
 
 

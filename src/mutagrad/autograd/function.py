@@ -20,6 +20,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
@@ -30,7 +31,7 @@ from ..base.layout import ANSWERING, has_own_layout
 from ..base.modes import OTHER_KIND, UNRECORDED, call_with, mode
 from ..core.evidence import user_code
 from ..core.factory import detached, linked_alias, make, window_or_none
-from ..core.graph import UNKNOWN_SHAPE, Node, Writer
+from ..core.graph import UNKNOWN_SHAPE, Node, ViewOf, Writer, seen_through
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase, histories, memory_of, save
 from ..core.sweep import OUTPUT
@@ -234,9 +235,11 @@ class FunctionNode(Node):
         return type(self).__name__
 
     @property
-    def next_functions(self) -> tuple[tuple[Writer | None, int], ...]:
-        """The writers of the arguments that are tensors, with the number of the output."""
-        writers = [writer for writer, kind in zip(self, self.op.ctx._input_shapes) if kind is not None]
+    def next_functions(self) -> tuple[tuple[Writer | ViewOf | None, int], ...]:
+        """The writers of the arguments that are tensors, with the number of the output; views of them in between."""
+        writers = [seen_through(writer, window) for writer, window, kind
+                   in zip_longest(self[:len(self.op.ctx._input_shapes)], self.windows or (), self.op.ctx._input_shapes)
+                   if kind is not None]
         return tuple((w[0], w.saved) if isinstance(w, Node) and w.op is OUTPUT else (w, 0) for w in writers)
 
     @property

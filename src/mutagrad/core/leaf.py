@@ -12,31 +12,12 @@ from ..base.provenance import to_user
 from .backward import RETAINED, check_separate, retains_grad
 from .dtypes import FLOAT, of_array
 from .evidence import cut
-from .graph import Leaf, Node
+from .graph import Leaf, Node, ViewOf, window_of
 from .storage import Storage, TensorBase, another_history, check_inside, part_history, repeated_history
 from .sweep import OUTPUT
 from .window import overlaps_itself
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
-
-
-class ViewOfLeaf:
-    """The `grad_fn` of a view of a leaf. Views have no node of their own."""
-
-    __slots__ = ("leaf",)
-
-    def __init__(self, leaf: Leaf) -> None:
-        self.leaf = leaf
-
-    def name(self) -> str:
-        return "ViewBackward0"
-
-    @property
-    def next_functions(self) -> tuple[tuple[Leaf, int], ...]:
-        return ((self.leaf, 0),)
-
-    def __repr__(self) -> str:
-        return "<ViewBackward0>"
 
 
 def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
@@ -91,7 +72,7 @@ def grad_fn(tensor: TensorBase) -> Any:
     if is_leaf(tensor):
         return None
     if not isinstance(writer, Node):
-        return ViewOfLeaf(writer)
+        return ViewOf(writer, window_of(tensor))
     return writer[0] if writer.op is OUTPUT and writer[0] is not None else writer
 
 

@@ -75,13 +75,22 @@ def operand_dtype(operands: Sequence[TensorBase | complex]) -> dtype:
     return result_dtype(*groups)
 
 
+def _numpy_dtype(operands: Sequence[TensorBase | complex]) -> dtype:
+    """Return the type of tensors and NumPy's arrays together: NumPy's, as in PyTorch, which has NumPy compute them."""
+    kinds = [v._array.dtype for v in operands if isinstance(v, TensorBase)]
+    if any(kind.kind not in "biufc" for kind in kinds):
+        return operand_dtype(operands)
+    return of_array(np.result_type(*kinds, *(v for v in operands if not isinstance(v, TensorBase))))
+
+
 def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return tensors (or SCALAR_OPERAND) and then arrays of one type, for the arguments of an elementwise operation."""
     operands = [as_operand(v, op.name) for v in arguments]
     free = 1 if op.promotes == "mask" else 0
-    common = operand_dtype(operands[free:])
+    arrays_too = any(v.__class__ is ndarray for v in arguments)
+    common = _numpy_dtype(operands[free:]) if arrays_too else operand_dtype(operands[free:])
     if op.promotes == "float" and common.category < FLOAT:
-        common = get_default_dtype()
+        common = of_array(np.dtype(np.float64)) if arrays_too else get_default_dtype()
     if op.promotes == "real" and common.category == COMPLEX:
         raise DTypeError(f"{op.name}: not defined for {common.name}", why="complex numbers have no order",
                          fix="x.abs() or x.real first")

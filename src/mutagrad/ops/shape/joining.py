@@ -38,7 +38,6 @@ from .moving import flip
 from .shape import (
     RANKS,
     as_strided,
-    broadcast_tensors,
     cat,
     chunk,
     clone,
@@ -144,9 +143,12 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
                       fix="mutagrad.broadcast_shapes((2, 1), 3)")
     if any(n < 0 for s in plain for n in s):
         raise BadValue(f"broadcast_shapes: negative size in {plain}", fix="sizes of 0 or more")
-    point = make(np.zeros(()))
-    common: Size = broadcast_tensors(point, *(expand(point, *s) for s in plain))[0].shape
-    return common
+    try:
+        return Size(np.broadcast_shapes(*map(tuple, plain)))
+    except ValueError:
+        raise ShapeError("broadcast_shapes: Shape mismatch: objects cannot be broadcast to a single shape: "
+                         f"{', '.join(str(tuple(s)) for s in plain)}",
+                         fix="sizes that are equal or 1, counted from the last") from None
 
 
 def block_diag(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
