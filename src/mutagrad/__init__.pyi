@@ -60,7 +60,7 @@ from mutagrad.tensors.typed_tensors import (BFloat16Storage as BFloat16Storage, 
     IntStorage as IntStorage, IntTensor as IntTensor, LongStorage as LongStorage, LongTensor as LongTensor,
     ShortStorage as ShortStorage, ShortTensor as ShortTensor)
 from mutagrad.torch_api import (__config__ as __config__, _utils as _utils, _vmap_internals as _vmap_internals,
-    amp as amp, compiler as compiler, control as control, fft as fft, futures as futures, hub as hub,
+    amp as amp, compiler as compiler, control as control, fft as fft, futures as futures, fx as fx, hub as hub,
     library as library, linalg as linalg, masked as masked, meta as meta, multiprocessing as multiprocessing,
     overrides as overrides, profiler as profiler, quasirandom as quasirandom, settings as settings, signal as signal,
     special as special, testing as testing, types as types, version as version)
@@ -83,12 +83,12 @@ from mutagrad.torch_api.settings import (are_deterministic_algorithms_enabled as
     set_num_interop_threads as set_num_interop_threads, set_warn_always as set_warn_always,
     use_deterministic_algorithms as use_deterministic_algorithms)
 from mutagrad.torch_api.unavailable import (_C as _C, _dynamo as _dynamo, _inductor as _inductor,
-    accelerator as accelerator, backends as backends, cpu as cpu, cuda as cuda, export as export, fx as fx, jit as jit,
+    accelerator as accelerator, backends as backends, cpu as cpu, cuda as cuda, export as export, jit as jit,
     mps as mps, onnx as onnx, quantization as quantization, xpu as xpu)
 from mutagrad.torch_api.unavailable._C import PyTorchFileReader as PyTorchFileReader, TensorType as TensorType
 from mutagrad.torch_api.unavailable.cuda import Event as Event, Stream as Stream
-from mutagrad.torch_api.unavailable.fx import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from mutagrad.torch_api.unavailable.jit import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
+from mutagrad.torch_api.unavailable.symbols import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from mutagrad.utils.dlpack import to_dlpack as to_dlpack
 
 __version__: str
