@@ -281,3 +281,15 @@ def test_what_is_known_of_the_machine() -> None:
     assert collect_env.get_gcc_version(lambda command: (0, "gcc (Any) 13.2.0\nmore", "")) == "(Any) 13.2.0"
     assert collect_env.get_gcc_version(lambda command: (1, "", "")) is None is collect_env.get_nvidia_driver_version(collect_env.run)
     assert "Architecture:" in collect_env.get_cpu_info(lambda command: (1, "", ""))
+
+
+def test_names_that_libraries_import_at_their_top() -> None:
+    from mutagrad.nn.parameter import UninitializedTensorMixin
+    from mutagrad.utils.data.workers import _generate_state
+
+    assert isinstance(mg.nn.LazyLinear(1).weight, UninitializedTensorMixin)
+    assert _generate_state(12345678901234, 3) == [2677634501, 810098766, 226270600, 4115140591]  # as PyTorch's
+    assert mg._C.DispatchKey.AutocastXPU != mg._C.DispatchKey.SparseCsrCPU
+    mg.onnx.register_custom_op_symbolic("a::b", abs, 11)
+    with pytest.raises(NotImplementedError):
+        mg.onnx.export(mg.nn.Identity(), ())

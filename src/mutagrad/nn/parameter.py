@@ -75,7 +75,7 @@ class Buffer(Tensor):
         return made
 
 
-class _Shapeless(Tensor):
+class UninitializedTensorMixin(Tensor):
     """A tensor that a lazy module will give a shape. Until then nothing can be computed with it."""
 
     __torch_function__: Any = staticmethod(disabled_torch_function)
@@ -136,7 +136,7 @@ class _Shapeless(Tensor):
         return f"<{type(self).__name__}>"
 
 
-def _shapeless(cls: type[_Shapeless], requires_grad: bool, device: DeviceLike | None,
+def _shapeless(cls: type[UninitializedTensorMixin], requires_grad: bool, device: DeviceLike | None,
                dtype: element_type | None) -> Any:
     made = empty(0, device=device, dtype=dtype).as_subclass(cls.becomes)
     made.requires_grad_(requires_grad)
@@ -144,7 +144,7 @@ def _shapeless(cls: type[_Shapeless], requires_grad: bool, device: DeviceLike | 
     return made
 
 
-class UninitializedParameter(_Shapeless, Parameter):  # type: ignore[misc,unused-ignore]
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc,unused-ignore]
     """A parameter of a lazy module before its first call."""
 
     becomes = Parameter
@@ -154,7 +154,7 @@ class UninitializedParameter(_Shapeless, Parameter):  # type: ignore[misc,unused
         return _shapeless(cls, requires_grad, device, dtype)
 
 
-class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignore]
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):  # type: ignore[misc,unused-ignore]
     """A buffer of a lazy module before its first call."""
 
     becomes = Tensor
@@ -168,4 +168,4 @@ class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignor
 
 def is_lazy(param: Any) -> bool:
     """Return whether this is a parameter or buffer without a shape."""
-    return isinstance(param, _Shapeless)
+    return isinstance(param, UninitializedTensorMixin)
