@@ -12,11 +12,14 @@ from ...base.errors import BadArgument, BadValue
 from ...base.locks import new_lock
 from ...nn.module import Module
 from ...nn.parameter import Parameter
+from ...ops.shape.introspection import _assert
 from ...tensors.tensor import Tensor
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import Target
+from .node import Target, has_side_effect
 from .proxy import Proxy, TracerBase, _tracer_of
+
+has_side_effect(_assert)
 
 __all__ = ["Tracer", "symbolic_trace", "wrap"]
 

@@ -1,10 +1,10 @@
 """What programs ask of a tensor inside `vmap`: whether it stands for many slices at once, and for which."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ...arrays.batched import Batched
-from ...base.errors import BadValue
+from ...base.errors import BadValue, NotSupported
 from ...core.factory import make
 from ...tensors.tensor import Tensor
 
@@ -33,3 +33,16 @@ def get_unwrapped(tensor: Tensor) -> Tensor:
         raise BadValue("get_unwrapped: No wrappers present!", why="the tensor does not stand for slices of a vmap",
                        fix="ask is_batchedtensor(x) first")
     return make(tensor._array.values()[0].copy())  # type: ignore[no-any-return]
+
+
+def _no_levels(name: str) -> NotSupported:
+    return NotSupported(f"{name}: slices cannot be made and taken apart by hand",
+                        why="calls of vmap have no numbers here", fix="mutagrad.vmap(function)(tensors)")
+
+
+def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> NoReturn:
+    raise _no_levels("_add_batch_dim")
+
+
+def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> NoReturn:
+    raise _no_levels("_remove_batch_dim")
