@@ -51,6 +51,9 @@ class Parameter(Tensor):
 _both: dict[tuple[type, type], type] = {}
 
 
+_ParameterMeta = type(Parameter)
+
+
 def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
     """The class of parameters whose data is of the class `kind`: one that takes functions over goes on doing so."""
     if kind is Tensor or kind.is_meta or kind.__torch_function__ is disabled_torch_function:
