@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def context_decorator(ctx: Any, func: F) -> F:
-    """Return a function that runs in a block of its own at every call: `ctx`, or what `ctx` makes if it is a function."""
+    """Return a function that runs in a block at every call: in `ctx`, or in what `ctx` makes if it is a function."""
     @wraps(func)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         with ctx() if callable(ctx) and not hasattr(ctx, "__enter__") else ctx:
