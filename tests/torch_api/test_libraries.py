@@ -78,6 +78,13 @@ def test_a_computed_view_keeps_its_history_when_its_data_is_set() -> None:
     row *= row
     row.sum().backward()
     same(x.grad, [6, 12, 0])
+    x.grad, y = None, x * 2
+    with pytest.raises(RuntimeError, match="set_"):
+        y.set_(mg.ones(3))
+    with mg.no_grad():
+        assert y.set_(mg.tensor([5.0, 6.0, 7.0])) is y
+    (y * y).sum().backward()
+    same(x.grad, [20, 24, 28])
 
 
 def test_gradients_for_many_rows_at_once() -> None:
