@@ -33,8 +33,9 @@ from mutagrad.core.dtypes import (bfloat16 as bfloat16, bool_ as bool, cdouble a
     dtype as dtype, finfo as finfo, float_ as float, float16 as float16, float32 as float32, float64 as float64,
     float8_e4m3fn as float8_e4m3fn, float8_e4m3fnuz as float8_e4m3fnuz, float8_e5m2 as float8_e5m2,
     float8_e5m2fnuz as float8_e5m2fnuz, float8_e8m0fnu as float8_e8m0fnu, half as half, iinfo as iinfo, int_ as int,
-    int16 as int16, int32 as int32, int64 as int64, int8 as int8, long as long, short as short, uint16 as uint16,
-    uint32 as uint32, uint64 as uint64, uint8 as uint8)
+    int16 as int16, int32 as int32, int64 as int64, int8 as int8, long as long, qint32 as qint32, qint8 as qint8,
+    quint2x4 as quint2x4, quint4x2 as quint4x2, quint8 as quint8, short as short, uint16 as uint16, uint32 as uint32,
+    uint64 as uint64, uint8 as uint8)
 from mutagrad.core.size import Size as Size
 from mutagrad.distributions.gamma import _standard_gamma as _standard_gamma
 from mutagrad.explain.describe import describe as describe

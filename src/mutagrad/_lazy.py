@@ -80,7 +80,9 @@ WRITES = frozenset(_WRITES.split())
 OTHERS = {name: module for module, names in {
     "autograd.modes": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "base.layout": "sparse_bsc sparse_bsr sparse_csc sparse_csr",
-    "core.dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
+    "core.dtypes": """
+        chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu qint32 qint8 quint2x4
+        quint4x2 quint8""",
     "distributions.gamma": "_standard_gamma",
     "explain.describe": "describe",
     "explain.doctor.report": "doctor",

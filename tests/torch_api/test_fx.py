@@ -136,6 +136,18 @@ def test_a_function_that_is_one_step() -> None:
     same(helper(-mg.ones(1)), [-2])
 
 
+def test_an_assertion_is_a_step() -> None:
+    def function(x: Any) -> Any:
+        mg._assert(x.shape[0] == 2, "two are wanted")
+        return x + 1
+
+    traced = fx.symbolic_trace(function)
+    assert not traced.graph.eliminate_dead_code()
+    same(traced(mg.zeros(2)), [1, 1])
+    with pytest.raises(AssertionError, match="two are wanted"):
+        traced(mg.zeros(3))
+
+
 def test_what_depends_on_values_is_not_traced() -> None:
     def condition(x: Any) -> Any:
         return x if x > 0 else -x

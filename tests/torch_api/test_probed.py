@@ -281,3 +281,61 @@ def test_what_is_known_of_the_machine() -> None:
     assert collect_env.get_gcc_version(lambda command: (0, "gcc (Any) 13.2.0\nmore", "")) == "(Any) 13.2.0"
     assert collect_env.get_gcc_version(lambda command: (1, "", "")) is None is collect_env.get_nvidia_driver_version(collect_env.run)
     assert "Architecture:" in collect_env.get_cpu_info(lambda command: (1, "", ""))
+
+
+def test_names_that_libraries_import_at_their_top() -> None:
+    from mutagrad.nn.parameter import UninitializedTensorMixin
+    from mutagrad.utils.data.workers import _generate_state
+
+    assert isinstance(mg.nn.LazyLinear(1).weight, UninitializedTensorMixin)
+    assert _generate_state(12345678901234, 3) == [2677634501, 810098766, 226270600, 4115140591]  # as PyTorch's
+    assert mg._C.DispatchKey.AutocastXPU != mg._C.DispatchKey.SparseCsrCPU
+    mg.onnx.register_custom_op_symbolic("a::b", abs, 11)
+    with pytest.raises(NotImplementedError):
+        mg.onnx.export(mg.nn.Identity(), ())
+
+
+def test_tensors_of_a_module_are_swapped_by_name() -> None:
+    from mutagrad.nn.utils._named_member_accessor import swap_tensor
+
+    layer = mg.nn.Linear(1, 1)
+    weight, new = layer.weight, mg.ones(1, 1)
+    assert swap_tensor(layer, "weight", new) is weight and layer.weight is new
+    assert swap_tensor(layer, "other", new, allow_missing=True) is None and layer.other is new
+    with pytest.raises(AttributeError, match="nothing"):
+        swap_tensor(layer, "nothing", new)
+    with pytest.raises(TypeError, match="not a tensor"):
+        swap_tensor(layer, "in_features", new)
+
+
+def test_blocks_that_are_decorators() -> None:
+    from mutagrad.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
+
+    class Noted(_DecoratorContextManager):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __enter__(self) -> None:
+            entered.append(self.name)
+
+        def __exit__(self, *error: object) -> None:
+            entered.append(f"no {self.name}")
+
+        def clone(self) -> Any:
+            return Noted(self.name)
+
+    class Plain(_NoParamDecoratorContextManager):
+        __enter__, __exit__ = Noted.__enter__, Noted.__exit__
+        name = "plain"
+
+    entered: list[str] = []
+    assert Noted("a")(abs)(-3) == 3 == Plain(abs)(-3) == Plain()(abs)(-3)
+    assert entered == ["a", "no a", *["plain", "no plain"] * 2]
+
+
+def test_devices_by_name() -> None:
+    from mutagrad._utils import _get_available_device_type, _get_device_module
+
+    assert _get_available_device_type() is None and _get_device_module("cpu") is mg.cpu
+    with pytest.raises(RuntimeError, match="no device"):
+        _get_device_module("abacus")

@@ -8,6 +8,8 @@ ELSEWHERE = {
     "torch._custom_ops": "mutagrad.library",
     "torch._dynamo._trace_wrapped_higher_order_op": "mutagrad.compiler",
     "torch._dynamo.utils": "mutagrad.compiler",
+    "torch._functorch": "mutagrad.func",
+    "torch._functorch.vmap": "mutagrad.torch_api.unavailable._functorch",
     "torch._higher_order_ops": "mutagrad.control",
     "torch._higher_order_ops.associative_scan": "mutagrad.control",
     "torch._higher_order_ops.cond": "mutagrad.control",

@@ -12,10 +12,12 @@ from ..base.provenance import to_user
 from .backward import RETAINED, check_separate, retains_grad
 from .dtypes import FLOAT, of_array
 from .evidence import cut
+from .factory import window_or_none
 from .graph import Leaf, Node, ViewOf, window_of
 from .storage import Storage, TensorBase, another_history, check_inside, part_history, repeated_history
 from .sweep import OUTPUT
 from .window import overlaps_itself
+from .write import FOLLOW, new_node
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
@@ -130,10 +132,8 @@ def set_data(tensor: TensorBase, other: TensorBase) -> None:
     was_leaf = writer is not None and is_leaf(tensor)
     if writer is not None and not was_leaf and (tensor._offset is not None or other._offset is not None
                                                 or tensor._array.shape != other._array.shape):
-        raise NotSupported("data: cannot be set on a tensor that was computed as a view, "
-                           "or to a view, or to another shape",
-                           why="its history is that of all the memory it is a window on",
-                           fix="x.data.copy_(y), or x.detach() first")
+        _set_data_of_view(tensor, other)
+        return
     if was_leaf:
         if _overlaps(other._array):
             _become_repeated(tensor, other)
@@ -144,3 +144,17 @@ def set_data(tensor: TensorBase, other: TensorBase) -> None:
         return
     tensor._storage, tensor._array, tensor._offset = another_history(other), other._array, other._offset
     tensor._storage.writer = writer
+
+
+def _set_data_of_view(tensor: TensorBase, other: TensorBase) -> None:
+    """The same where one of them is a view: what the old history says of the window is as if copied to the memory."""
+    if tensor._array.shape != other._array.shape or other._offset is not None and not other._array.flags.c_contiguous:
+        raise NotSupported("data: a computed tensor cannot be given data of another shape, or with gaps",
+                           why="its history is that of elements of this shape", fix="x.data = y.contiguous()")
+    node = new_node(FOLLOW, (tensor._storage.writer,), (window_or_none(tensor),))
+    if other._offset is None:
+        storage, offset = another_history(other), None
+    else:
+        storage, offset = part_history(other, linked=False)
+    tensor._storage, tensor._array, tensor._offset = storage, other._array, offset
+    storage.writer = node

@@ -131,13 +131,25 @@ def shape_error(op: Op, arrays: Sequence[Array], error: ValueError) -> Exception
     try:
         np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError:
-        return ShapeError(f"{op.name}: shapes {shapes} do not broadcast",
-                          why="counted from the right, sizes must be equal or one of them 1",
+        return ShapeError(f"{op.name}: shapes {shapes} do not broadcast", why=_where_sizes_differ(arrays),
                           fix=_broadcast_fix(arrays))
     # "... allowed size", "... possible size": NumPy raises this where not even the count of bytes is a number.
     if "maximum" in str(error).lower():
         return OutOfMemory.found_by(op.name, error)
     return ShapeError(f"{op.name}: shapes {shapes} do not fit", why=str(error))
+
+
+def _where_sizes_differ(arrays: Sequence[Array]) -> str:
+    """Say which sizes do not fit, in the words that programs written for PyTorch look for."""
+    if len(arrays) == 2:
+        first, last = (a.shape for a in arrays)
+        ndim = max(len(first), len(last))
+        for back in range(1, min(len(first), len(last)) + 1):
+            m, n = first[-back], last[-back]
+            if m != n and 1 not in (m, n):
+                return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
+                        f"{ndim - back}")
+    return "counted from the right, sizes must be equal or one of them 1"
 
 
 def _broadcast_fix(arrays: Sequence[Array]) -> str:

@@ -51,6 +51,9 @@ class Parameter(Tensor):
 _both: dict[tuple[type, type], type] = {}
 
 
+_ParameterMeta = type(Parameter)
+
+
 def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
     """The class of parameters whose data is of the class `kind`: one that takes functions over goes on doing so."""
     if kind is Tensor or kind.is_meta or kind.__torch_function__ is disabled_torch_function:
@@ -75,7 +78,7 @@ class Buffer(Tensor):
         return made
 
 
-class _Shapeless(Tensor):
+class UninitializedTensorMixin(Tensor):
     """A tensor that a lazy module will give a shape. Until then nothing can be computed with it."""
 
     __torch_function__: Any = staticmethod(disabled_torch_function)
@@ -136,7 +139,7 @@ class _Shapeless(Tensor):
         return f"<{type(self).__name__}>"
 
 
-def _shapeless(cls: type[_Shapeless], requires_grad: bool, device: DeviceLike | None,
+def _shapeless(cls: type[UninitializedTensorMixin], requires_grad: bool, device: DeviceLike | None,
                dtype: element_type | None) -> Any:
     made = empty(0, device=device, dtype=dtype).as_subclass(cls.becomes)
     made.requires_grad_(requires_grad)
@@ -144,7 +147,7 @@ def _shapeless(cls: type[_Shapeless], requires_grad: bool, device: DeviceLike | 
     return made
 
 
-class UninitializedParameter(_Shapeless, Parameter):  # type: ignore[misc,unused-ignore]
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc,unused-ignore]
     """A parameter of a lazy module before its first call."""
 
     becomes = Parameter
@@ -154,7 +157,7 @@ class UninitializedParameter(_Shapeless, Parameter):  # type: ignore[misc,unused
         return _shapeless(cls, requires_grad, device, dtype)
 
 
-class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignore]
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):  # type: ignore[misc,unused-ignore]
     """A buffer of a lazy module before its first call."""
 
     becomes = Tensor
@@ -168,4 +171,4 @@ class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignor
 
 def is_lazy(param: Any) -> bool:
     """Return whether this is a parameter or buffer without a shape."""
-    return isinstance(param, _Shapeless)
+    return isinstance(param, UninitializedTensorMixin)

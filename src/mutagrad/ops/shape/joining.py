@@ -537,11 +537,11 @@ def resize_as_(x: TensorBase, the_template: TensorBase, *, memory_format: memory
 
 def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
          stride: Sequence[int] | None = None) -> Any:
-    """Make the tensor a window on the memory of another: all of it, or as described. Under no_grad a leaf stays one."""
+    """Make the tensor a window on the memory of another: all of it, or as described. Under no_grad its history stays."""
     if OTHER_KIND:
         check_inside(x)
-    leaf = x.requires_grad and x.is_leaf and not mode.grad
-    if not leaf:
+    unrecorded = x.requires_grad and not mode.grad
+    if not unrecorded:
         _without_history(x, "set_")
     if source is None:
         source = make(np.empty(0, x._array.dtype))
@@ -556,7 +556,7 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int
     if size is not None:
         shape = sizes((size,))
         source = as_strided(source, shape, dense_strides(shape, 1) if stride is None else stride, storage_offset)
-    if leaf:
+    if unrecorded:
         x.data = source
         return x
     x._storage = source._storage

@@ -12,11 +12,14 @@ from ...base.errors import BadArgument, BadValue
 from ...base.locks import new_lock
 from ...nn.module import Module
 from ...nn.parameter import Parameter
+from ...ops.shape.introspection import _assert
 from ...tensors.tensor import Tensor
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import Target
+from .node import Target, has_side_effect
 from .proxy import Proxy, TracerBase, _tracer_of
+
+has_side_effect(_assert)
 
 __all__ = ["Tracer", "symbolic_trace", "wrap"]
 
@@ -129,7 +132,7 @@ class Tracer(TracerBase):
         args: list[Any] = [self.root] if is_module else []
         kwargs: dict[str, Any] = {}
         for p in parameters[len(args):]:
-            stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+            stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
             if p.name in given:
                 value: Any = given[p.name]
             else:
@@ -159,7 +162,8 @@ class Tracer(TracerBase):
         alone = {id(function) for function in self.autowrap_functions}
         changed += [(own, name, value) for name, value in own.items() if id(value) in alone]
         try:
-            Module.__call__, Module.__getattr__ = call_traced, get_traced  # type: ignore[method-assign]
+            Module.__call__ = call_traced  # type: ignore[method-assign,assignment]
+            Module.__getattr__ = get_traced  # type: ignore[method-assign]
             for names, name, value in changed:
                 names[name] = _as_step(value)
             yield

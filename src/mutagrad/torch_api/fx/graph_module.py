@@ -9,7 +9,7 @@ from ...nn.module import Module
 from ...tensors.tensor import Tensor
 from .graph import Graph
 from .interpreter import Interpreter
-from .node import map_aggregate, map_arg
+from .node import Node, map_aggregate, map_arg
 
 __all__ = ["GraphModule"]
 
@@ -147,7 +147,8 @@ def _flat(nodes: list[Any]) -> list[Any]:
 
 
 def _restored(name: str, state: dict[str, Any], nodes: list[Any]) -> GraphModule:
-    graph, known = Graph(), {}
+    graph = Graph()
+    known: dict[str, Node] = {}
     for own, op, target, args, kwargs, kind in nodes:
         args, kwargs = map_aggregate((args, kwargs), lambda v: known[v] if isinstance(v, _Ref) else v)
         known[own] = graph.create_node(op, target, args, kwargs, own, kind)

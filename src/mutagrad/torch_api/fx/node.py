@@ -2,10 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Union
-
-if TYPE_CHECKING:
-    from .graph import Graph
+from typing import Any, Union
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
@@ -45,7 +42,7 @@ def map_arg(a: Argument, fn: Callable[[Node], Argument]) -> Any:
 class Node:
     """A step: `op` says what kind of call it is, `target` what is called. Steps are linked to those around them."""
 
-    def __init__(self, graph: Graph, name: str, op: str, target: Target, args: tuple[Argument, ...],
+    def __init__(self, graph: Any, name: str, op: str, target: Target, args: tuple[Argument, ...],
                  kwargs: dict[str, Argument], return_type: Any = None) -> None:
         assert op in KINDS
         self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type

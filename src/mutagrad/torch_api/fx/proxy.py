@@ -88,7 +88,7 @@ class TracerBase:
         if count is None:
             raise TraceError("fx: a Proxy object cannot be iterated", why="how often is not known while tracing",
                              fix="for i in range(n): x[i]")
-        return iter([obj[i] for i in range(count)])
+        return iter([operator.getitem(obj, i) for i in range(count)])  # type: ignore[call-overload]
 
     def keys(self, obj: Proxy) -> Any:
         return Attribute(obj, "keys")()

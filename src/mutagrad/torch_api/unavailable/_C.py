@@ -48,11 +48,16 @@ def _is_torch_function_mode_enabled() -> bool:
 
 
 # Names of what PyTorch's C++ library could do to an operation. Operations here are not dispatched by them.
-_KEYS = """
-    Undefined CPU CUDA MPS XPU Meta SparseCPU SparseCUDA QuantizedCPU QuantizedCUDA BackendSelect Python Functionalize
-    ADInplaceOrView AutogradOther AutogradCPU AutogradCUDA AutogradMPS AutogradXPU AutogradMeta AutocastCPU AutocastCUDA
-    FuncTorchBatched PreDispatch Autograd CompositeImplicitAutograd CompositeExplicitAutograd"""
-DispatchKey: Any = Enum("DispatchKey", [(name, name) for name in _KEYS.split()], type=str)  # type: ignore[misc]
+_BACKENDS = ("CPU", "CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "Meta",
+             "PrivateUse1", "PrivateUse2", "PrivateUse3")
+_KINDS = ("", "Autograd", "Sparse", "SparseCsr", "Quantized", "NestedTensor")
+_ALONE = """
+    Undefined BackendSelect Python Functionalize ADInplaceOrView AutogradOther AutocastCPU AutocastCUDA AutocastHPU
+    AutocastIPU AutocastMPS AutocastPrivateUse1 AutocastXPU FuncTorchBatched PreDispatch Autograd
+    CompositeImplicitAutograd CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional Conjugate Negative
+    ZeroTensor Dense Sparse SparseCsr Quantized NestedTensor AutogradNestedTensor"""
+_KEYS = [*(kind + backend for kind in _KINDS for backend in _BACKENDS), *_ALONE.split()]
+DispatchKey: Any = Enum("DispatchKey", [(name, name) for name in _KEYS], type=str)  # type: ignore[misc]
 
 
 class DispatchKeySet(frozenset[str]):
