@@ -147,6 +147,18 @@ def test_bfloat16_has_gradients() -> None:
     assert torch.equal(x.grad, 2 * x.detach())
 
 
+def test_bfloat16_over_dlpack() -> None:
+    pytest.importorskip("ml_dtypes", reason="the extra `bfloat16`")
+    theirs = torch.arange(6.0).bfloat16().reshape(2, 3)
+    ours = mg.from_dlpack(theirs.t())
+    assert ours.dtype is mg.bfloat16 and ours.shape == (3, 2)
+    ours[0, 0] = 9
+    assert theirs[0, 0] == 9
+    back = torch.from_dlpack(ours[1:])
+    back.zero_()
+    assert back.dtype is torch.bfloat16 and theirs.tolist() == [[9, 0, 0], [3, 0, 0]]
+
+
 def test_gradients_have_memory_of_their_own() -> None:
     x, y = doubles(3), doubles(3)
     interop.torch(lambda x, y: x + y)(x, y).sum().backward()
