@@ -149,7 +149,7 @@ def _stop_here(*arguments: Any, **settings: Any) -> Any:
     """Do what `breakpoint()` does, in a debugger whose stack begins at the program."""
     if os.environ.get("PYTHONBREAKPOINT") or arguments or settings:  # the user has said what is to be done
         return sys.__breakpointhook__(*arguments, **settings)
-    return import_module("mutagrad.torch_api.debugger").stop(sys._getframe(1))
+    return import_module("mutagrad.torch_api.debugger").stop(sys._getframe(1), RUNNERS)
 
 
 def _below(frames: TracebackType | None) -> TracebackType | None:
