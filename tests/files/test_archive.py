@@ -125,8 +125,8 @@ def configured(value: Any, protocol: int = 2) -> bytes:
 
 
 @pytest.mark.parametrize("module, attribute", [("os", "system"), ("posix", "system"), ("builtins", "eval"), ("__builtin__", "exec"), ("builtins", "getattr"), ("sys", "exit"),
-                                               ("subprocess", "Popen"), ("torch", "load"), ("torch.hub", "load"), ("numpy.core.multiarray", "_reconstruct"),
-                                               ("collections", "OrderedDict.__init__"), ("test_files", "Config"), ("builtins", "list"), ("torch.", "Size"), ("", "")])
+                                               ("subprocess", "Popen"), ("torch", "load"), ("torch.hub", "load"), ("numpy.core.multiarray", "fromfile"),
+                                               ("collections", "OrderedDict.__init__"), ("test_files", "Config"), ("builtins", "tuple"), ("torch.", "Size"), ("", "")])
 def test_a_name_that_is_not_allowed_is_refused(module: str, attribute: str) -> None:
     for program in (call(name(module, attribute), text("echo harm")), text(module) + text(attribute) + b"\x93(tR", name(module, attribute)):
         for kind in (pickle.UnpicklingError, ValueError, RuntimeError):
@@ -301,3 +301,43 @@ def test_what_map_location_raises_is_no_damage_of_the_file() -> None:
 
     with pytest.raises(LookupError, match="not here"):
         mg.load(io.BytesIO(archive(tensor())), map_location=refuse)
+
+
+# --------------------------------------------------------------------------------------------------- arrays, small floats
+
+F4 = call(name("numpy", "dtype"), text("f4"), b"\x89", b"\x88")
+SHELL = call(name("numpy._core.multiarray", "_reconstruct"), name("numpy", "ndarray"), group(number(0)), text("b"))
+
+
+def raw_bytes(data: bytes) -> bytes:
+    return call(name("_codecs", "encode"), text(data.decode("latin1")), text("latin1"))
+
+
+@pytest.mark.parametrize("program", [
+    SHELL + group(number(1), group(number(2**40)), F4, b"\x89", raw_bytes(bytes(8))) + b"b",
+    SHELL + group(number(1), group(number(2)), text("O"), b"\x89", raw_bytes(bytes(8))) + b"b",
+    SHELL + group(number(1), group(number(2)), F4, b"\x89", b"](K\x01e") + b"b",
+    SHELL + group(number(1), group(b"G" + struct.pack(">d", 2)), F4, b"\x89", raw_bytes(bytes(8))) + b"b",
+    SHELL + b"K\x01b", F4 + b"K\x01b", F4 + group(number(3), text("|O")) + b"b",
+    call(name("numpy", "dtype"), text("O"), b"\x89", b"\x88"), call(name("numpy", "dtype"), text("V4000000000"), b"\x89", b"\x88"),
+    call(name("numpy._core.multiarray", "_reconstruct"), name("torch", "Size"), group(number(0)), text("b")),
+    call(name("numpy._core.multiarray", "scalar"), F4, raw_bytes(bytes(400))), call(name("numpy", "ndarray"), number(10**9)),
+    call(name("builtins", "list"), text("abc")), call(name("collections", "defaultdict"), name("torch", "Size")),
+    call(name("collections", "deque"), text("abc")), call(name("argparse", "Namespace")) + b"K\x01b"])
+def test_hostile_arrays_are_refused(program: bytes) -> None:
+    with pytest.raises(BadFile):
+        loaded(program)
+
+
+def test_one_text_for_many_arrays_is_refused() -> None:
+    shared = raw_bytes(bytes(80_000)) + b"q\x010"
+    one = SHELL + group(number(1), group(number(20_000)), F4, b"\x89", b"h\x01") + b"b"
+    with pytest.raises(BadFile, match="out of proportion"):
+        loaded(shared + b"](" + one * 3000 + b"e")
+
+
+def test_small_floats_are_loaded_as_floats_that_hold_them() -> None:
+    pytest.importorskip("ml_dtypes", reason="the extra `bfloat16`")
+    made = call(name("torch._utils", "_rebuild_tensor_v3"), b"(" + text("storage") + name("torch.storage", "UntypedStorage") + text("0") + text("cpu") + number(24) + b"tQ",
+                number(0), numbers(3), numbers(1), b"\x89", EMPTY, name("torch", "float8_e5m2"))
+    assert loaded(made).dtype is mg.float32

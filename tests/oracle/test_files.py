@@ -96,7 +96,7 @@ def test_a_linear_layer_computes_the_same() -> None:
     np.testing.assert_allclose(ours(mg.from_numpy(x)).detach().numpy(), theirs(torch.from_numpy(x)).detach().numpy(), 1e-6, 1e-7)
 
 
-@pytest.mark.parametrize("make", [lambda: torch.nn.Linear(1, 1), lambda: np.float64(1), lambda: {"x": np.ones(2)}, lambda: torch.ones(2).to_sparse(), lambda: print, lambda: io.BytesIO])
+@pytest.mark.parametrize("make", [lambda: torch.nn.Linear(1, 1), lambda: torch.ones(2).to_sparse(), lambda: print, lambda: io.BytesIO])
 def test_what_is_refused(make: Any) -> None:
     with pytest.raises(pickle.UnpicklingError):
         from_torch(make())
@@ -207,3 +207,92 @@ def test_allowed_names_as_in_pytorch() -> None:
             assert library.load(file)["config"].width == 3
             assert Config in library.serialization.get_safe_globals()
         assert Config not in library.serialization.get_safe_globals()
+
+
+# ------------------------------------------------------------------------------------------------------- and the other way
+
+def to_torch(value: Any, weights_only: bool = True, **settings: Any) -> Any:
+    """Saved here, loaded by PyTorch."""
+    file = io.BytesIO()
+    mg.save(value, file, **settings)
+    file.seek(0)
+    return torch.load(file, weights_only=weights_only)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_pytorch_reads_every_type(name: str, tmp_path: Any) -> None:
+    x = mg.arange(24).reshape(2, 3, 4).to(getattr(mg, name))
+    for y in (x, x.transpose(0, 2), x[1:, ::2], x[0, 0, 0], x[:0], x[0, :1].expand(5, 4), x[::-1]):
+        same(y, to_torch(y))
+    mg.save({"x": x, "y": x[1]}, tmp_path / "x.pt")
+    for mapped in (False, True):
+        found = torch.load(tmp_path / "x.pt", weights_only=True, mmap=mapped)
+        same(x, found["x"])
+        assert found["x"].untyped_storage().data_ptr() == found["y"].untyped_storage().data_ptr()
+        assert not found["x"].data_ptr() % 64 or not mapped
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol 3:UserWarning")
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_pytorch_reads_plain_values(protocol: int) -> None:
+    values = {"a": [1, 2.5, None, True, (), [[]]], "text": "ü", "bytes": b"\x00\xff", "set": {1, 2}, "complex": 1 + 2j, "big": 2**70, "od": OrderedDict(x=1), 3: "key", (1, 2): "tuple",
+              "names": ["cmutagrad.files.torch_names\nFloatStorage\n", "ctorch\nSize\n"]}
+    if protocol == 3:
+        del values["bytes"]  # which PyTorch reads of protocol 2 only
+    assert to_torch(values, pickle_protocol=protocol) == values
+    found = to_torch([mg.Size([2, 3]), mg.float16, mg.bool, mg.device("cpu"), mg.device("cuda:1"), mg.strided, mg.float8_e5m2, mg.ones(1)], pickle_protocol=protocol)
+    assert found == [torch.Size([2, 3]), torch.float16, torch.bool, torch.device("cpu"), torch.device("cuda:1"), torch.strided, torch.float8_e5m2, torch.ones(1)]
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated:UserWarning")
+def test_pytorch_reads_parameters_attributes_and_storages() -> None:
+    x = mg.ones(2, requires_grad=True)
+    marked, parameter = mg.ones(2), mg.nn.Parameter(mg.zeros(2), False)
+    marked.note, parameter.note = {"a": 1}, "p"
+    found = to_torch([x, x * 2, marked, parameter, mg.nn.Parameter(mg.ones(1)), mg.nn.Buffer(mg.ones(3)), x.storage(), x, x.untyped_storage()])
+    assert [t.requires_grad for t in found[:5]] == [True, True, False, False, True] and found[0] is found[7]
+    assert type(found[3]) is type(found[4]) is torch.nn.Parameter and found[2].note == {"a": 1} and found[3].note == "p"
+    assert found[5].tolist() == [1, 1, 1] and list(found[8]) == [1, 1]
+    assert list(to_torch(mg.ones(2).storage())) == [1, 1]
+    pair = mg.tensor([1 + 2j, 3 + 4j])
+    both = to_torch({"pair": pair, "real": pair.real, "bits": pair.view(mg.float32)})
+    both["pair"][1] = 7
+    assert both["real"].tolist() == [1, 7] and both["bits"].tolist() == [1, 2, 7, 0]
+
+
+def test_a_checkpoint_goes_to_pytorch_and_back() -> None:
+    ours, theirs = (nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 1)) for nn in (mg.nn, torch.nn))
+    optimizers = mg.optim.AdamW(ours.parameters(), lr=0.1), torch.optim.AdamW(theirs.parameters(), lr=0.1)
+    x = np.random.default_rng(0).standard_normal((5, 3)).astype("float32")
+    ours(mg.from_numpy(x)).square().sum().backward()
+    optimizers[0].step()
+    found = to_torch({"model": ours.state_dict(), "optimizer": optimizers[0].state_dict(), "epoch": 3})
+    assert type(found["model"]) is OrderedDict and found["model"]._metadata == ours.state_dict()._metadata
+    theirs.load_state_dict(found["model"])
+    optimizers[1].load_state_dict(found["optimizer"])
+    for library, net, optimizer in ((mg, ours, optimizers[0]), (torch, theirs, optimizers[1])):
+        optimizer.zero_grad()
+        net(library.from_numpy(x)).square().sum().backward()
+        optimizer.step()
+    back = from_torch(theirs.state_dict())
+    for name, value in ours.state_dict().items():
+        np.testing.assert_allclose(value.numpy(), back[name].numpy(), 1e-4, 1e-5)
+
+
+def test_numpys_arrays_both_ways() -> None:
+    values = {"a": np.arange(6.0).reshape(2, 3).T, "b": np.float32(0.5), "c": np.array(["x"])[:0].astype("i8"), "d": np.arange(3, dtype=">i4")}
+    found = to_torch(values, weights_only=False)
+    for protocol in (2, 4, 5):
+        loaded = from_torch(values, pickle_protocol=protocol)
+        assert all(type(loaded[k]) is type(v) and (loaded[k] == v).all() and (found[k] == v).all() for k, v in values.items())
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf:UserWarning")
+def test_float8_comes_as_float32() -> None:
+    pytest.importorskip("ml_dtypes", reason="the extra `bfloat16`")
+    for kind in (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu):
+        every = torch.arange(256, dtype=torch.uint8).view(kind)
+        for y in (every, every.reshape(16, 16).t()[1:], every[:0]):
+            np.testing.assert_array_equal(from_torch({"x": y})["x"].numpy(), y.float().numpy())
+    half = torch.tensor([1 + 2j, 3j], dtype=torch.complex32)
+    assert from_torch(half).tolist() == [1 + 2j, 3j]

@@ -147,6 +147,18 @@ def test_bfloat16_has_gradients() -> None:
     assert torch.equal(x.grad, 2 * x.detach())
 
 
+def test_bfloat16_over_dlpack() -> None:
+    pytest.importorskip("ml_dtypes", reason="the extra `bfloat16`")
+    theirs = torch.arange(6.0).bfloat16().reshape(2, 3)
+    ours = mg.from_dlpack(theirs.t())
+    assert ours.dtype is mg.bfloat16 and ours.shape == (3, 2)
+    ours[0, 0] = 9
+    assert theirs[0, 0] == 9
+    back = torch.from_dlpack(ours[1:])
+    back.zero_()
+    assert back.dtype is torch.bfloat16 and theirs.tolist() == [[9, 0, 0], [3, 0, 0]]
+
+
 def test_gradients_have_memory_of_their_own() -> None:
     x, y = doubles(3), doubles(3)
     interop.torch(lambda x, y: x + y)(x, y).sum().backward()
@@ -338,6 +350,16 @@ def test_within_as_torch_it_is_the_function() -> None:
 def test_it_is_not_imported_before_it_is_called() -> None:
     program = "import mutagrad as mg, sys; mg.interop; assert not {'torch', 'jax'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("mixed", [
+    lambda a, b: a + b, lambda a, b: b + a, lambda a, b: b @ a, lambda a, b: mg.add(a, b), lambda a, b: torch.add(b, a), lambda a, b: torch.sin(a),
+    lambda a, b: mg.sin(b), lambda a, b: mg.cat([a, b]), lambda a, b: torch.cat([b, a]), lambda a, b: a.copy_(b), lambda a, b: a == b, lambda a, b: b < a,
+    lambda a, b: torch.nn.functional.mse_loss(a, b), lambda a, b: mg.nn.functional.mse_loss(a, b), lambda a, b: torch.nn.Linear(2, 1)(a)])
+def test_tensors_of_both_libraries_do_not_mix(mixed: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match="do not mix"):
+        mixed(mg.ones(2, requires_grad=True), torch.ones(2))
+    assert mg.from_dlpack(torch.ones(2)).tolist() == torch.from_dlpack(mg.ones(2)).tolist() == [1, 1]
 
 
 # ------------------------------------------------------------------------------------------------- parameters and modules

@@ -12,12 +12,14 @@ import pickletools
 import random
 import struct
 import zipfile
-from collections import OrderedDict, deque, namedtuple
+from argparse import Namespace
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mutagrad as mg
@@ -56,11 +58,14 @@ MADE = ["collections OrderedDict", "collections Counter", "builtins set", "built
         "torch._utils _rebuild_tensor", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3",
         "torch._utils _rebuild_parameter",
         "torch._utils _rebuild_parameter_with_state", "torch._tensor _rebuild_from_type_v2", "mutagrad.device device",
+        "numpy dtype", "numpy._core.multiarray _reconstruct", "numpy._core.multiarray scalar",
+        "numpy._core.numeric _frombuffer", "collections deque", "collections defaultdict", "argparse Namespace",
         "torch.nn.parameter Parameter", "mutagrad.files.safe_unpickler rebuilt", "mutagrad.files.safe_unpickler typed_storage"]
 NAMED = [*MADE, "torch.nn.parameter Buffer", "torch Tensor", "torch FloatStorage", "torch BoolStorage", "torch float32",
          "torch.storage UntypedStorage", "mutagrad Tensor", "mutagrad.nn.parameter UninitializedParameter",
-         "mutagrad.nn.parameter UninitializedBuffer", "mutagrad.core.dtypes bool_", "os system"]
-TEXTS = ["", "a", "storage", "cpu", "cuda:0", "0", "1", "2", "conj", "neg", "latin1", "torch.strided", "_metadata",
+         "mutagrad.nn.parameter UninitializedBuffer", "mutagrad.core.dtypes bool_", "os system",
+         "numpy ndarray", "torch float8_e5m2", "torch complex32", "builtins list"]
+TEXTS = ["", "a", "f4", "O", ">", "storage", "cpu", "cuda:0", "0", "1", "2", "conj", "neg", "latin1", "torch.strided", "_metadata",
          "persistent", "weight", "grad", "__class__", "_array", "x" * 300]
 MARKS = [b"", b"", b"}" + text("neg") + b"\x88s", b"}" + text("conj") + b"\x88s"]
 
@@ -82,9 +87,9 @@ def named(full: str) -> bytes:
 
 # ----------------------------------------------------------------------------------------------------------- real files
 
-def saved(value: Any) -> bytes:
+def saved(value: Any, form: str = "safetensors") -> bytes:
     file = io.BytesIO()
-    mg.save(value, file)
+    mg.save(value, file, format=form)
     return file.getvalue()
 
 
@@ -142,7 +147,8 @@ def programs() -> list[Program]:
     x, tagged = mg.arange(12.0), mg.ones(3)
     tagged.tag = {"a": [1, 2]}  # type: ignore[attr-defined]
     short = listed(tensor(), EMPTY, numbers(1, 2), tensor(offset=1, size=(2,), stride=(2,)))
-    with zipfile.ZipFile(io.BytesIO(saved({"tagged": tagged, "x": [x, x[::2]], "storage": x.storage()}))) as file:
+    kept = {"array": np.arange(6.0).reshape(2, 3), "number": np.float32(1), "last": deque([1], 3), "history": defaultdict(list, a=[1]), "args": Namespace(lr=0.1)}
+    with zipfile.ZipFile(io.BytesIO(saved({"tagged": tagged, "x": [x, x[::2], x.view(mg.int32)], "storage": x.storage(), "kept": kept}, "torch"))) as file:
         ours = file.read("archive/data.pkl")[2:-1], {f"_{k}": file.read(f"archive/data/{k}") for k in (0, 1)}
     return [(checkpoint(), {"_1": bytes(16)}), ours, (short, {})]
 

@@ -431,3 +431,18 @@ def test_names_that_libraries_import() -> None:
     for call in (fuse_modules, FullyShardedDataParallel, mg.export.export, mg.PyTorchFileReader):
         with pytest.raises(NotImplementedError):
             call()
+
+
+def test_bfloat16_is_shared_over_dlpack() -> None:
+    pytest.importorskip("ml_dtypes", reason="the extra `bfloat16`")
+    x = mg.arange(6.0).bfloat16().reshape(2, 3)
+    for given in (x, x.T, x[:, 1:], x[1, 2]):
+        y = mg.from_dlpack(given)
+        assert y.dtype is mg.bfloat16 and y.shape == given.shape and mg.equal(y, given)
+        y.fill_(7)
+        assert (given == 7).all()
+    jax = pytest.importorskip("jax", reason="the extra `xla`")
+    theirs = jax.numpy.ones(4, jax.numpy.bfloat16)
+    assert mg.from_dlpack(theirs).dtype is mg.bfloat16 and jax.numpy.from_dlpack(mg.ones(4).bfloat16()).dtype == jax.numpy.bfloat16
+    with pytest.raises(RuntimeError, match="requires a gradient"):
+        mg.from_dlpack(mg.ones(2, dtype=mg.bfloat16, requires_grad=True))

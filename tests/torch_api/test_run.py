@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -17,11 +19,17 @@ from mutagrad.torch_api import import_hook as stand_in
 SOURCE = Path(mg.__file__).parents[1]
 
 
-def run(folder: Path, *arguments: str, source: str = "", **settings: Any) -> subprocess.CompletedProcess[str]:
-    """Runs `mutagrad run` in a folder that holds program.py."""
+def run(folder: Path, *arguments: str, source: str = "", said: str | None = None, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """Runs `mutagrad run` in a folder that holds program.py; `said` is what comes from standard input."""
     (folder / "program.py").write_text(textwrap.dedent(source))
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), **settings}
-    return subprocess.run([sys.executable, "-m", "mutagrad", "run", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-m", "mutagrad", "run", *arguments], cwd=folder, env=environment, capture_output=True, text=True, input=said)
+
+
+def python(folder: Path, *arguments: str, said: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs Python itself in that folder."""
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, input=said)
 
 
 # The program is run as Python runs it
@@ -50,6 +58,54 @@ def test_a_module_is_run_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending, status", [("sys.exit(3)", 3), ("sys.exit()", 0), ("sys.exit('bad')", 1), ("raise KeyError(1)", 1), ("pass", 0)])
 def test_exit_status(tmp_path: Path, ending: str, status: int) -> None:
     assert run(tmp_path, "program.py", source=f"import sys\n{ending}\n").returncode == status
+
+
+SHOW = """
+import sys
+main = sys.modules["__main__"]
+shown = {k: repr(v) for k, v in vars(main).items() if k not in ("shown", "main", "sys", "__loader__", "__builtins__", "__cached__", "__annotations__", "__conditional_annotations__")}
+print(sys.argv, sys.path[0], shown, type(main.__loader__).__name__, main.__builtins__, vars(main) is globals())
+def f():
+    raise KeyError(1)
+if "raise" in sys.argv:
+    f()
+"""
+
+
+@pytest.mark.parametrize("given", [["program.py"], ["-m", "program"], ["-c", SHOW], ["-"]])
+@pytest.mark.parametrize("arguments", [["-x", "-m", "--help"], ["raise"]])
+def test_it_is_as_with_python_itself(given: list[str], arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(SHOW)
+    ours, theirs = run(tmp_path, *given, *arguments, source=SHOW, said=SHOW), python(tmp_path, *given, *arguments, said=SHOW)
+    shown = [line for line in theirs.stderr.splitlines() if "runpy" not in line and line.strip() not in ("return _run_code(code, main_globals, None,", "exec(code, run_globals)")]
+    assert re.sub("0x[0-9a-f]+", "", ours.stdout) == re.sub("0x[0-9a-f]+", "", theirs.stdout) and ours.returncode == theirs.returncode
+    assert [line for line in ours.stderr.splitlines() if not set(line.strip()) <= {"^"}] == [line for line in shown if not set(line.strip()) <= {"^"}]
+
+
+def test_errors_show_the_lines_of_a_program_that_is_in_no_file(tmp_path: Path) -> None:
+    source = "import torch\nx = torch.ones(2)\ny = x + torch.ones(3)\n"
+    for given, name in ((["-c", source], "<string>"), (["-"], "<stdin>")):
+        done = run(tmp_path, *given, said=source)
+        assert done.returncode == 1 and f"at {name}:3: y = x + torch.ones(3)" in done.stderr, done.stderr
+
+
+def test_the_debugger_shows_the_programs_frames_only(tmp_path: Path) -> None:
+    source = "import torch\ndef f():\n    x = torch.ones(2)\n    breakpoint()\n    return x\nf()\nprint('end')\n"
+    for given, name in ((["program.py"], f"{tmp_path}/program.py"), (["-m", "program"], f"{tmp_path}/program.py"), (["-c", source], "<string>")):
+        done = run(tmp_path, *given, source=source, said="where\np x\nup\nup\nc\n")
+        frames = [line.removeprefix("(Pdb) ").strip("> ").partition("(")[0] for line in done.stdout.splitlines() if re.search(r"\(\d+\)", line)]
+        assert set(frames) == {name}, done.stdout
+        assert "tensor([1., 1.])" in done.stdout and "Oldest frame" in done.stdout and done.stdout.endswith("end\n")
+    assert run(tmp_path, "program.py", source=source, PYTHONBREAKPOINT="0").stdout == "end\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_ends_it_as_it_ends_python(name: str, tmp_path: Path) -> None:
+    source = f"import atexit, os, signal\natexit.register(lambda: print('bye'))\nos.kill(os.getpid(), signal.{name})\nwhile True: pass\n"
+    ours, theirs = run(tmp_path, "program.py", source=source), python(tmp_path, "program.py")
+    assert ours.returncode == theirs.returncode == -getattr(signal, name) and ours.stdout == theirs.stdout
+    assert [line for line in ours.stderr.splitlines() if "^" not in line] == [line for line in theirs.stderr.splitlines() if "^" not in line]
 
 
 def test_no_such_file(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@
 >>> mg.load(io.BytesIO(file.getvalue()))
 {'weight': tensor([1., 1.]), 'epoch': 3}
 
-What is written is a safetensors file, which other libraries read too: arrays by name, and as text in its header
-whatever else the object was made of (`files/header.py`). Where that does not do, because the object is of a class of
-its own, such as a module, it is pickled (`files/torch_pickle.py`). What is read are such files, by whomever, and those
-that torch.save writes (`files/archive.py`, `files/old_archive.py`). Nothing that a file names is run
+What is written is what torch.load reads: a zip archive of a pickle and of the memory of its tensors
+(`files/torch_pickle.py`); or, on request, a safetensors file: arrays by name, and as text in its header whatever else
+the object was made of (`files/header.py`). What is read are such files, by whomever, the older ones of PyTorch's
+(`files/archive.py`, `files/old_archive.py`) and NumPy's (`files/numpy_files.py`). Nothing that a file names is run
 (`files/safe_unpickler.py`), unless `weights_only=False` says that it may be.
 """
 from __future__ import annotations
@@ -24,10 +24,11 @@ from functools import partial
 from typing import IO, Any, TypeAlias
 
 from ..base.device import device, place_named
-from ..base.errors import BadArgument, BadFile, BadTarget, BadValue, NoDevice, NotSupported
+from ..base.errors import BadArgument, BadFile, BadTarget, BadValue, CannotPickle, NoDevice, NotSupported
 from .archive import Run, Source, read_archive
 from .header import NoPlainData, Packer, Unpacker
 from .limits import Looked, UsersError, damage, parsed
+from .numpy_files import MAGIC, is_array_archive, read_array, read_arrays
 from .old_archive import read_old_archive
 from .safe_unpickler import Machine, unsafe_names
 from .safetensors import Header, write
@@ -40,30 +41,38 @@ MAP_LOCATION: TypeAlias = "Callable[[Any, str], Any] | device | str | dict[str, 
 # --------------------------------------------------------------------------------------------------------------- saving
 
 def save(obj: Any, f: FILE_LIKE, pickle_module: Any = None, pickle_protocol: int = 2,
-         _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False) -> None:
-    """Write an object to a path or an open file.
+         _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False, *,
+         format: str | None = None) -> None:
+    """Write an object to a path or an open file, so that `torch.load` reads it, too.
 
-    Tensors, arrays, numbers, text and containers of these are written as plain data, anything else is pickled, and the
-    settings of a pickle apply there. Where something fails on the way, a file that was at that path before is still
-    there, unchanged.
+    `format="safetensors"`, or a path that ends so, writes tensors, arrays, numbers, text and containers of these in
+    that format, in which nothing can be run. Where something fails on the way, a file that was at that path before is
+    still there, unchanged.
     """
     if not isinstance(f, (str, os.PathLike)) and not callable(getattr(f, "write", None)):
         raise BadTarget(f"save: expects a path or a file open for writing, got {type(f).__name__}",
                         fix="mutagrad.save(x, 'x.pt')")
-    writer = _encode(obj, pickle_module, pickle_protocol)
+    if format not in (None, "torch", "safetensors"):
+        raise BadValue(f"save: there is no format {format!r}", fix="format='torch' or format='safetensors'")
+    if format is None and isinstance(f, (str, os.PathLike)) and os.fsdecode(f).endswith(".safetensors"):
+        format = "safetensors"
+    writer = _plain_data(obj) if format == "safetensors" else archive_of(obj, pickle_module, pickle_protocol)
     if isinstance(f, (str, os.PathLike)):
         write_file(f, writer)
     else:
         writer(Sink(f))
 
 
-def _encode(obj: Any, pickle_module: Any, protocol: int) -> Callable[[Sink], None]:
+def _plain_data(obj: Any) -> Callable[[Sink], None]:
     """Prepare everything but the elements of tensors, so that what cannot be saved raises before a file is touched."""
     packer = Packer()
     try:
         description = json.dumps(packer.pack(obj))
-    except NoPlainData:
-        return archive_of(obj, pickle_module, protocol)
+    except NoPlainData as error:
+        raise CannotPickle(f"save: {type(obj).__name__} cannot be saved as safetensors: it is, or holds, "
+                           f"{error.args[0] if error.args else 'what is no plain data'}",
+                           why="the format has tensors, and text for arrays, numbers and containers of such",
+                           fix="format='torch', or a name that does not end in .safetensors") from None
     return partial(write, packer.arrays, {"format": "pt", "mutagrad": description})
 
 
@@ -90,7 +99,7 @@ def _named(f: FILE_LIKE) -> Iterator[None]:
 
 def load(f: FILE_LIKE, map_location: MAP_LOCATION = None, pickle_module: Any = None, *,
          weights_only: bool | None = None, mmap: bool | None = None, **pickle_load_args: Any) -> Any:
-    """Return what was saved to a path or an open file: by `mutagrad.save`, safetensors, or torch.save.
+    """Return what was saved to a path or an open file: by `mutagrad.save`, torch.save, safetensors, or NumPy.
 
     Nothing that a file names is run: one that names anything but plain data is refused, unless its names have been
     allowed with `serialization.add_safe_globals`. `weights_only=False` runs it, as Python's pickle does: it can do
@@ -149,13 +158,17 @@ def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
 
 def _load(source: Source, arrival: Callable[[Any, str], Any], run: Run, trusted: bool) -> Any:
     head = source.bytes_at(0, min(source.size, 16)).tobytes()
+    if head[:len(MAGIC)] == MAGIC:
+        return read_array(source, arrival(None, "cpu"))
     if head[:2] == b"PK":
+        if is_array_archive(source):
+            return read_arrays(source, arrival(None, "cpu"))
         return read_archive(source, arrival, run, trusted)
     if head[8:9] == b"{":
         return _read_safetensors(source, arrival)
     if head[:1] == b"\x80":
         return read_old_archive(source, arrival, run, trusted)
-    raise BadFile("load: this is neither a safetensors file nor one that torch.save wrote "
+    raise BadFile("load: this is neither a safetensors file nor one that torch.save or numpy.save wrote "
                   f"({source.size} bytes, beginning with {head!r})",
                   fix="mutagrad.save(x, path) and torch.save(x, path) write files that can be loaded")
 

@@ -9,10 +9,11 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable
+from importlib import import_module
 from typing import IO, Any
 
 from ..arrays import np
-from ..base.errors import NotSupported
+from ..base.errors import MissingExtra, NotSupported
 from ..base.operands import Array
 from ..core import dtypes
 from .limits import LONGEST_NAME, damage, refuse, whole
@@ -81,8 +82,7 @@ class _Archive:
         if min((info.header_offset for info in self.entries.values()), default=0):
             refuse("this archive is followed by another one",
                    why="the end of a zip archive says where it is, and this file ends with the other",
-                   fix="a file for each; or tensors and plain data with the extra `files`, "
-                       "whose format can stand one after the other")
+                   fix="a file for each; or format='safetensors', which can stand one after the other")
         if sum(info.file_size for info in self.entries.values()) > self.source.size:
             refuse(f"its entries are larger than the file of {self.source.size} bytes")
 
@@ -161,6 +161,8 @@ def fill(target: Any, file: IO[bytes]) -> None:
 
 def as_elements(raw: Array, kind: dtypes.dtype, swap: bool) -> Array:
     """Return bytes of a file as elements of a type, in this machine's order."""
+    if kind in dtypes.LOADED_AS:
+        return _converted(raw, kind, swap)
     if kind is dtypes.bool_:
         return raw.view(np.bool_) if not raw.size or raw.max() <= 1 else raw != 0  # NumPy expects nothing but 0 and 1
     found = raw.view(kind.array_type) if raw.ctypes.data % kind.itemsize == 0 else raw.copy().view(kind.array_type)
@@ -168,3 +170,15 @@ def as_elements(raw: Array, kind: dtypes.dtype, swap: bool) -> Array:
         part = kind.itemsize // 2 if kind.is_complex else kind.itemsize
         found.view(f"u{part}").byteswap(inplace=True)
     return found
+
+
+def _converted(raw: Array, kind: dtypes.dtype, swap: bool) -> Array:
+    """Return elements of a type that no tensor can have in one that holds all of its values."""
+    wanted = dtypes.LOADED_AS[kind].array_type
+    if kind is dtypes.complex32:
+        return as_elements(raw, dtypes.float16, swap).astype(np.float32).view(wanted)
+    try:
+        return raw.view(getattr(import_module("ml_dtypes"), kind.name)).astype(wanted)
+    except (ImportError, AttributeError):
+        raise MissingExtra(f"load: elements of type {kind.name} need ml_dtypes, which is not installed or too old",
+                           why="NumPy has no such type", fix="pip install 'mutagrad[bfloat16]'") from None

@@ -6,7 +6,8 @@ knows containers, numbers and strings, and for every other name has either a con
 from __future__ import annotations
 
 import math
-from collections import Counter, OrderedDict
+from argparse import Namespace
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
@@ -25,7 +26,9 @@ from ..sparse.construct import sparse_compressed_tensor, sparse_coo_tensor
 from ..tensors.copying import rebuild
 from ..tensors.tensor import Tensor
 from ..tensors.typed_storage import TypedStorage
+from . import numpy_pickle
 from .limits import LONGEST_NAME, MOST_DIMENSIONS, Meter, instructions, refuse, shown, whole
+from .torch_names import original
 
 # ---------------------------------------------------------------------------------------------------- what may be named
 
@@ -122,6 +125,23 @@ def distinct(meter: Meter, items: Any) -> set[Any]:
     return made
 
 
+def _namespace() -> Namespace:
+    return Namespace()
+
+
+def _deque(meter: Meter, items: Any = (), longest: Any = None) -> deque[Any]:
+    if type(items) not in (list, tuple) or not (longest is None or whole(longest)):
+        refuse("a deque is not made of a list and a length")
+    return deque(items, longest)
+
+
+def _default(meter: Meter, factory: Any = None) -> defaultdict[Any, Any]:
+    name = factory.name if isinstance(factory, Global) else ""
+    if factory is not None and name not in FACTORIES:
+        refuse("the values of a defaultdict are made by what is not supported")
+    return defaultdict(FACTORIES[name] if name else None)
+
+
 def _complex(real: Any, imaginary: Any) -> complex:
     if not {type(real), type(imaginary)} <= {int, float}:
         refuse("a complex number is not made of two numbers")
@@ -162,7 +182,7 @@ class Cell(TypedStorage):
     """
 
     def __init__(self, kind: dtypes.dtype | None, count: int, read: Callable[[dtypes.dtype], Array]) -> None:
-        self.kind, self.count, self._read = kind, count, read
+        self.kind, self.count, self._read, self.any_type = kind, count, read, kind is None
         self.place: Any = None  # the device that it comes to
         self._storage: Storage | None = None
         self._marked: dict[tuple[bool, bool], Storage] = {}
@@ -173,7 +193,8 @@ class Cell(TypedStorage):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         storage = self.settled()
         assert self.kind is not None
-        super().__init__(tensor_over(storage, self.kind, 0, (storage.buffer.size,), (1,), False))
+        kind = dtypes.LOADED_AS.get(self.kind, self.kind)
+        super().__init__(tensor_over(storage, kind, 0, (storage.buffer.size,), (1,), False))
         return self.__dict__[name]
 
     def settled(self) -> Storage:
@@ -184,7 +205,7 @@ class Cell(TypedStorage):
         wanted = kind or self.kind or refuse("a tensor has no element type")
         if self._storage is None:
             self._storage, self.kind = new_storage(moved(self._read(wanted), self.place)), wanted
-        if wanted is not self.kind:
+        if wanted is not self.kind and (not self.any_type or {wanted, self.kind} & dtypes.LOADED_AS.keys()):
             refuse(f"the same memory is of {self.kind} and of {wanted}")
         return self._storage
 
@@ -243,8 +264,8 @@ def _tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: An
     found = storage.storage(kind)
     if not _empty(metadata) and any(_marks(metadata)):
         found = storage.marked(*_marks(metadata))
-    kind = storage.kind or refuse("a tensor has no element type")
-    return tensor_over(found, kind, offset, size, stride, requires_grad is True)
+    kind = kind or storage.kind or refuse("a tensor has no element type")
+    return tensor_over(found, dtypes.LOADED_AS.get(kind, kind), offset, size, stride, requires_grad is True)
 
 
 def _empty(value: Any) -> bool:
@@ -291,6 +312,8 @@ def _of_type(make: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
         made = made.as_subclass(Buffer)
     elif name == "torch.nn.parameter.Parameter" and not isinstance(made, Parameter):
         made = Parameter(made, made.requires_grad)
+    elif isinstance(kind, type) and issubclass(kind, Tensor):  # which the user has allowed
+        made = made.as_subclass(kind).requires_grad_(made.requires_grad)
     elif name not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
         refuse(f"tensors of the class {name or shown(kind)} are not supported",
                fix="save tensor.as_subclass(torch.Tensor)")
@@ -351,16 +374,23 @@ def typed_storage(values: Any) -> TypedStorage:
 
 
 LAYOUTS = {f"torch.{kind.name}": kind for kind in (strided, *SPARSE)}
+FACTORIES: dict[str, Any] = {f"builtins.{kind.__name__}": kind for kind in (bool, int, float, str, list, dict, set)}
 CONTAINERS: dict[str, Callable[..., Any]] = {  # of keys: their first argument is the meter
     "collections.OrderedDict": _ordered,
     "collections.Counter": _counter,
     "builtins.set": _set,
     **{name: lambda meter, *parts: sparse(*parts, meter=meter)
        for name in ("torch._utils._rebuild_sparse_tensor", f"{sparse.__module__}.{sparse.__name__}")},
+    "collections.deque": _deque,
+    "collections.defaultdict": _default,
+    **numpy_pickle.METERED,
 }
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    "argparse.Namespace": _namespace,
     "builtins.complex": _complex,
+    **numpy_pickle.PLAIN,
     "builtins.bytearray": _bytearray,
+    "builtins.bytes": lambda: b"",  # as the older protocols write it
     "_codecs.encode": _encode,
     "torch.Size": _size,
     "torch.device": _device,
@@ -384,8 +414,8 @@ TENSORS: dict[str, type[Tensor]] = {
     f"{kind.__module__}.{kind.__name__}": kind
     for kind in (Tensor, Parameter, Buffer, UninitializedParameter, UninitializedBuffer)}
 TENSORS["mutagrad._tensor.Tensor"] = Tensor
-CLASSES = frozenset(["torch.Tensor", "torch.nn.parameter.Buffer", *TENSORS])
-TYPES = {name: d for d in (*dtypes.ALL, dtypes.bfloat16)
+CLASSES = frozenset(["torch.Tensor", "torch.nn.parameter.Buffer", "numpy.ndarray", *FACTORIES, *TENSORS])
+TYPES = {name: d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)
          for name in (f"torch.{d.name}", f"mutagrad.core.dtypes.{d.__reduce__()}", f"mutagrad.dtypes.{d.__reduce__()}")}
 STORAGES = {f"torch.{name.replace('Tensor', 'Storage')}": d for d, name in dtypes.CLASS_NAMES.items()}
 UNTYPED = "torch.storage.UntypedStorage"
@@ -395,7 +425,8 @@ def full_name(module: str, name: str) -> str:
     """Return a name in a file, with Python 2's name of the built-in module as Python 3's."""
     if len(module) + len(name) > LONGEST_NAME:
         refuse(f"it names something by {len(module) + len(name)} characters")
-    return f"{'builtins' if module == '__builtin__' else module}.{name}"
+    module, name = original("builtins" if module == "__builtin__" else module, name)
+    return f"{module}.{name}"
 
 
 def known(full: str) -> Any:
@@ -524,7 +555,7 @@ class Machine:
 
     def extend(self, items: list[Any]) -> None:
         target = self.stack[-1]
-        if not isinstance(target, list):
+        if not isinstance(target, (list, deque)):
             refuse(f"items are appended to {type(target).__name__}")
         target.extend(items)
 
@@ -577,6 +608,12 @@ class Machine:
             target.__dict__.update(state)
         elif type(target) in TENSORS.values():
             _with_attributes(target, state)
+        elif type(target) is Namespace and type(state) is dict and all(type(name) is str for name in state):
+            vars(target).update(state)
+        elif type(target) is np.ndarray:
+            numpy_pickle.set_state(self.meter, target, state)
+        elif type(target) is numpy_pickle.ArrayType:
+            target.set_state(state)
         elif _allowed(type(target)):
             _set_state(target, state)
         else:

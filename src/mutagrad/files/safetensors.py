@@ -24,9 +24,10 @@ ELEMENTS = {"F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16,
             "U64": dtypes.uint64, "U32": dtypes.uint32, "U16": dtypes.uint16, "U8": dtypes.uint8,
             "BOOL": dtypes.bool_, "C64": dtypes.complex64}
 NAMES = {d: name for name, d in ELEMENTS.items()}
-OTHERS = {"F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "F6_E2M3": 6, "F6_E3M2": 6,
-          "F4": 4}  # with their bits
-BITS = {**{name: 8 * d.itemsize for name, d in ELEMENTS.items()}, **OTHERS}
+EIGHT_BITS = {"F8_E4M3": dtypes.float8_e4m3fn, "F8_E5M2": dtypes.float8_e5m2, "F8_E8M0": dtypes.float8_e8m0fnu,
+              "F8_E4M3FNUZ": dtypes.float8_e4m3fnuz, "F8_E5M2FNUZ": dtypes.float8_e5m2fnuz}  # are only read
+OTHERS = {"F6_E2M3": 6, "F6_E3M2": 6, "F4": 4}  # with their bits
+BITS = {**{name: 8 * d.itemsize for name, d in (ELEMENTS | EIGHT_BITS).items()}, **OTHERS}
 
 
 # -------------------------------------------------------------------------------------------------------------- writing
@@ -104,7 +105,7 @@ class Header:
             raise NotSupported(f"load: {shown(name)} has elements of type {kind}, which is not supported",
                                why="supported are " + ", ".join(ELEMENTS), fix="convert it before saving")
         data = self.source.bytes_at(self.start + first, end - first)
-        return as_elements(data, ELEMENTS[kind], sys.byteorder == "big").reshape(shape)
+        return as_elements(data, (ELEMENTS | EIGHT_BITS)[kind], sys.byteorder == "big").reshape(shape)
 
 
 def _entry(name: str, content: Any) -> Entry:

@@ -168,7 +168,9 @@ def _by_ufunc() -> dict[Any, Any]:
 def dlpack(tensor: TensorBase, *, stream: Any = None, max_version: tuple[int, int] | None = None,
            dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
     """Return the memory, for another library to read and write."""
-    return lend(tensor.numpy(), stream, max_version, dl_device, copy)
+    plain = tensor.is_cpu and not (tensor.requires_grad and mode.grad)
+    array = export(tensor) if plain and tensor.dtype is bfloat16 else tensor.numpy()
+    return lend(array, stream, max_version, dl_device, copy)
 
 
 def dlpack_device(tensor: TensorBase) -> Any:
