@@ -246,6 +246,22 @@ def test_the_programs_own_end(tmp_path: Path, end: str, status: int) -> None:
     assert ("mine" in found.stderr) == ("mine" in end) and ("ZeroDivisionError" in found.stderr) == ("/ 0" in end)
 
 
+@pytest.mark.parametrize(("end", "status"), [
+    ("os._exit(0)", 1), ("os._exit(7)", 7), ("os.execl(sys.executable, sys.executable, '-c', 'print(5)')", 0),
+    ("sys.stdout.close()", 1), ("if os.fork() == 0:\n    os._exit(0)\nos.wait()", 1)])
+def test_sudden_ends(tmp_path: Path, end: str, status: int) -> None:
+    """Programs that leave without the interpreter's doing are reported on, once; children that were forked are not."""
+    found = doctor(tmp_path, BAD.replace("y.sum().backward()", "y.add_(0).sum()") + f"import os, sys\nx[0] = 5.\n{end}\n", "SCRIPT")
+    assert found.returncode == status and (found.stdout + found.stderr).count("write_to_leaf") == 1, found.stderr
+
+
+def test_threads_that_outlive_the_program(tmp_path: Path) -> None:
+    source = "import threading, time, torch\nx = torch.ones(2, requires_grad=True)\ndef late():\n    time.sleep(0.3)\n    x.data[0] = 1.\n    x[0] = 5.\n"
+    assert "write_to_leaf" in doctor(tmp_path, source + "threading.Thread(target=late).start()\n", "SCRIPT").stdout
+    daemon = source.replace("0.3", "60") + "threading.Thread(target=late, daemon=True).start()\n"
+    assert "PyTorch accepts this program" in doctor(tmp_path, daemon, "SCRIPT").stdout
+
+
 def test_an_error_of_a_call_is_shown_and_reported(tmp_path: Path) -> None:
     found = doctor(tmp_path, "import torch\ntorch.ones(2) + torch.ones(3)", "SCRIPT")
     assert "Traceback" in found.stderr and "script.py:2: PyTorch raises: error" in found.stdout and found.returncode == 1
@@ -290,7 +306,7 @@ def test_help_is_about_doctor(tmp_path: Path) -> None:
 
 
 def test_fix_of_a_module_and_of_a_program_that_ends_without_a_report(tmp_path: Path) -> None:
-    ends = "import os, sys\nif os.path.exists('seen'):\n    os._exit(0)\nopen('seen', 'w').close()\n"
+    ends = "import os\nif os.path.exists('seen'):\n    os.kill(os.getpid(), 9)\nopen('seen', 'w').close()\n"
     for source, how in ((BAD, ("-m", "script")), (BAD + ends, ("SCRIPT",))):
         found = doctor(tmp_path, source, "--fix", *how)
         assert found.returncode == 1 and "Traceback" not in found.stderr, found.stderr

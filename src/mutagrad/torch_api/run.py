@@ -17,7 +17,7 @@ from . import import_hook as stand_in
 
 SUMMARY = "run a PyTorch program with mutagrad in the place of torch"
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
-_INTERRUPTED = 130  # what a shell reports for a program that was interrupted from the keyboard
+INTERRUPTED = 130  # what a shell reports for a program that was interrupted from the keyboard
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +106,7 @@ def _guarded(program: Callable[[], Any], around: AbstractContextManager[Any]) ->
     except BaseException as error:
         error.__traceback__ = _below(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
-        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 

@@ -44,23 +44,32 @@ class Diagnosis(Books, Watcher, SweepListener):
     """Keeps PyTorch's books beside the program, and notes where they would not let it go on."""
 
     threads = True
+    _hook: Any = None
 
     # -------------------------------------------------------------------------------------------------------- the calls
 
     def __enter__(self) -> Any:
-        self._hook = register_optimizer_step_post_hook(self._after_step)
-        listen(self)
-        return super().__enter__()
+        try:
+            self._hook = register_optimizer_step_post_hook(self._after_step)
+            listen(self)
+            return super().__enter__()
+        except BaseException:  # an interrupt: nobody will leave what was not entered
+            self._end()
+            raise
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self.carefully(lambda: self.stepped(optimizer), "step")
 
     def __exit__(self, *error: Any) -> None:
-        self._hook.remove()
-        stop_listening(self)
+        self._end()
         super().__exit__(*error)
         if error and isinstance(error[1], Exception):
             self.note_error(error[1], error[2])
+
+    def _end(self) -> None:
+        if self._hook is not None:
+            self._hook.remove()
+        stop_listening(self)
 
     def note_error(self, error: Exception, frames: TracebackType | None) -> None:
         """Enter an error that ends the program: PyTorch raises there, too, unless only mutagrad lacks something."""
