@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import mutagrad as mg
 from explain import kept_programs, transformed_programs
 from mutagrad.explain.doctor.diagnosis import Diagnosis
+from mutagrad.explain.watching import Watcher
 
 START = "x = torch.ones(3, requires_grad=True)\n"
 # What PyTorch 2.13 does with each was observed; tests/oracle/test_doctor.py asks it again.
@@ -149,6 +151,27 @@ for t in threads: t.join()
     finally:
         sys.setswitchinterval(before)
     assert not found.stumbled and found.findings.verdict == "accepts"
+
+
+def test_a_write_of_another_thread_is_counted_once() -> None:
+    """Also where a third thread looks at the memory between the write and the moment at which doctor enters it."""
+    class Between(Watcher):
+        def after(self, call: Any) -> None:
+            if call.name == "Tensor.add_":
+                names["z"] = on_a_thread(lambda: names["y"] * names["y"])
+
+    names: dict[str, Any] = {"torch": mg}
+    with Between(), Diagnosis() as found:  # the last one entered is told first
+        exec(START + "y = x * 1\ny.add_(1)\nz.sum().backward()", names)
+    assert found.findings.verdict == "accepts", [f.message for f in found.findings]
+
+
+def on_a_thread(work: Any) -> Any:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 def test_a_loop_of_writes_is_slow_in_pytorch() -> None:

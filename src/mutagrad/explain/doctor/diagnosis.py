@@ -87,6 +87,8 @@ class Diagnosis(Books, Watcher, SweepListener):
 
     def after(self, call: Call) -> None:
         self._asked.discard(get_ident())
+        if call.error is not None and call.notes is not None:
+            self.carefully(lambda: self._forget(call), call.name)
         if call.error is None and call.notes is not None:
             step = self._enter_grads if call.notes.name in SWEEPS else self._enter_in_books
             self.carefully(lambda: step(call), call.name)
@@ -140,6 +142,9 @@ class Diagnosis(Books, Watcher, SweepListener):
         frame_here(self)
         call.notes.known = self._known(call, ["out"])
         rules.before_call(self, call)
+        for slot in call.notes.written():
+            shadows[slot].memory.pending.append(call)
+            call.notes.announced = True
 
     def _known(self, call: Call, results: Iterable[str]) -> Saved | None:
         facts = call.notes
@@ -206,6 +211,11 @@ class Diagnosis(Books, Watcher, SweepListener):
 
     # ----------------------------------------------------------------------------------------------------------- writes
 
+    def _forget(self, call: Call) -> None:
+        """Take back that a call was about to write: it has raised."""
+        for shadow in call.notes.shadows.values():
+            shadow.memory.pending = [other for other in shadow.memory.pending if other is not call]
+
     def _settle_writes(self, call: Call, results: dict[str, Any]) -> None:
         """Count the writes that the call has made."""
         facts = call.notes
@@ -216,9 +226,11 @@ class Diagnosis(Books, Watcher, SweepListener):
         for slot, by in facts.written().items():
             shadow, tensor = facts.shadows[slot], facts.tensors[slot]
             write = Write(facts.name, call.where, _written_part(call, tensor), inside=calls_under_way())
-            shadow.counter.add(write, by)
+            if call in shadow.memory.pending or not call.notes.announced:
+                shadow.counter.add(write, by)
             shadow.memory.version = memory_of(tensor).version
             rules.after_write(self, call, slot, write)
+        self._forget(call)
         copied = counters.protected - facts.protected
         if copied > 0:
             self.findings.add("copied_saved_value", call.where, bytes=copied)
@@ -386,6 +398,7 @@ class Facts:
         self.swept: tuple[list[Any], list[Save]] = [], []
         self.repeats: dict[str, Any] = {}  # of an index that names an element twice: what it is like
         self.protected = counters.protected
+        self.announced = False  # that it is about to write
 
     def written(self) -> dict[str, int]:
         """Return which arguments the call writes, and by how much that raises their version."""
