@@ -298,6 +298,16 @@ def test_an_error_is_told_once(tmp_path: Path) -> None:
     assert [(f["kind"], f["line"]) for f in told] == [("error", 4)]
 
 
+@pytest.mark.parametrize("line", ["torch.nowhere(x)", "import torch.nowhere", "from torch import nowhere"])
+def test_what_mutagrad_lacks_is_no_error_of_pytorchs(tmp_path: Path, line: str) -> None:
+    found = doctor(tmp_path, f"import torch\nx = torch.ones(2, requires_grad=True)\n{line}\n", "--json", "SCRIPT")
+    told = json.loads(found.stdout)
+    assert [(f["kind"], f["line"]) for f in told["findings"]] == [("not_supported", 3)] and told["verdict"] == "accepts", told
+    assert found.returncode == 1 and "nowhere" in found.stderr
+    found = doctor(tmp_path, f"import torch\n{line}\n", "SCRIPT")
+    assert found.stdout.endswith("PyTorch accepts this program, as far as it ran: up to script.py:2.\n")
+
+
 def test_a_rewrite_that_does_not_help_is_taken_back(tmp_path: Path) -> None:
     source = ("import torch\nclass Add(torch.nn.Module):\n    def forward(self, x):\n        x += 1\n        return x\n"
               "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid(), Add())\nnet(torch.ones(1, 2)).sum().backward()\n")

@@ -10,7 +10,7 @@ from weakref import ref
 from ...arrays import np
 from ...autograd.function import Applied
 from ...base.counters import counters
-from ...base.errors import ChangedSince, NotSupported, OverlapError, UnmarkedWrite
+from ...base.errors import ChangedSince, MissingExtra, NotSupported, OverlapError, UnmarkedWrite
 from ...base.modes import mode, push
 from ...base.provenance import OURS, Where, calls_under_way, file_and_line, here, is_library
 from ...core.graph import Leaf
@@ -36,8 +36,8 @@ EXPORTS = {"numpy", "__array__", "from_numpy", "as_tensor", "asarray", "frombuff
 
 
 # Errors of mutagrad's own, where PyTorch goes on.
-ONLY_OURS = ((NotSupported, "not_supported"), (OverlapError, "overlapping_target"), (UnmarkedWrite, "not_marked_dirty"),
-             (ChangedSince, "changed_before_recomputed"))
+ONLY_OURS = ((NotSupported, "not_supported"), (MissingExtra, "not_supported"), (OverlapError, "overlapping_target"),
+             (UnmarkedWrite, "not_marked_dirty"), (ChangedSince, "changed_before_recomputed"))
 
 
 class Diagnosis(Books, Watcher, SweepListener):
@@ -75,6 +75,7 @@ class Diagnosis(Books, Watcher, SweepListener):
         """Enter an error that ends the program: PyTorch raises there, too, unless only mutagrad lacks something."""
         kind = next((kind for of, kind in ONLY_OURS if isinstance(error, of)), "error")
         kind = "error" if getattr(error, "is_expanded", False) else kind
+        kind = "not_supported" if getattr(error, "only_here", False) else kind
         where = last_of_user(frames)
         if any(found.torch == RAISES and found.place == file_and_line(where) for found in self.findings):
             return  # it is told already
