@@ -68,7 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         status: int = options.run(options)
-        sys.stdout.flush()
+        if not getattr(sys.stdout, "closed", True):  # by the program that was run
+            sys.stdout.flush()
     except BrokenPipeError:  # the reader, `| head` say, has seen enough: what is still buffered must go somewhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -39,6 +39,7 @@ PROGRAMS: dict[str, tuple[str, str, str | None, int]] = {
         "h.register_hook(hook)\nz.sum().backward()", "raises", "overwritten_saved_value", 7),
     # Writes that do not count, and change nothing that backward looks at.
     "sign that stays": ("y = torch.relu(x * 2)\nl = y.sum()\ny.data.mul_(3)\nl.backward()", "accepts", None, 0),
+    "sign that stays, written": ("y = torch.nn.functional.leaky_relu_(x * 2)\nl = y.sum()\ny.data.mul_(3)\nl.backward()", "accepts", None, 0),
     "sign that changes": ("y = torch.relu(x * 2)\nl = y.sum()\ny.data.mul_(-3)\nl.backward()", "wrong", "data_write", 4),
     "clamped within bounds": ("l = (x ** 3).sum()\nx.data.clamp_(-2, 2)\nl.backward()", "accepts", None, 0),
     "clamped": ("l = (x ** 3).sum()\nx.data.clamp_(-0.5, 0.5)\nl.backward()", "wrong", "data_write", 3),

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import mutagrad as mg
 from explain import kept_programs, transformed_programs
 from mutagrad.explain.doctor.diagnosis import Diagnosis
+from mutagrad.explain.watching import Watcher
 
 START = "x = torch.ones(3, requires_grad=True)\n"
 # What PyTorch 2.13 does with each was observed; tests/oracle/test_doctor.py asks it again.
@@ -151,6 +153,27 @@ for t in threads: t.join()
     assert not found.stumbled and found.findings.verdict == "accepts"
 
 
+def test_a_write_of_another_thread_is_counted_once() -> None:
+    """Also where a third thread looks at the memory between the write and the moment at which doctor enters it."""
+    class Between(Watcher):
+        def after(self, call: Any) -> None:
+            if call.name == "Tensor.add_":
+                names["z"] = on_a_thread(lambda: names["y"] * names["y"])
+
+    names: dict[str, Any] = {"torch": mg}
+    with Between(), Diagnosis() as found:  # the last one entered is told first
+        exec(START + "y = x * 1\ny.add_(1)\nz.sum().backward()", names)
+    assert found.findings.verdict == "accepts", [f.message for f in found.findings]
+
+
+def on_a_thread(work: Any) -> Any:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
 def test_a_loop_of_writes_is_slow_in_pytorch() -> None:
     source = "y = torch.zeros(100)\nfor i in range(100):\n    y[i] = x[0] * i\ny.sum().backward()"
     found = diagnosed(START + source)
@@ -246,6 +269,22 @@ def test_the_programs_own_end(tmp_path: Path, end: str, status: int) -> None:
     assert ("mine" in found.stderr) == ("mine" in end) and ("ZeroDivisionError" in found.stderr) == ("/ 0" in end)
 
 
+@pytest.mark.parametrize(("end", "status"), [
+    ("os._exit(0)", 1), ("os._exit(7)", 7), ("os.execl(sys.executable, sys.executable, '-c', 'print(5)')", 0),
+    ("sys.stdout.close()", 1), ("if os.fork() == 0:\n    os._exit(0)\nos.wait()", 1)])
+def test_sudden_ends(tmp_path: Path, end: str, status: int) -> None:
+    """Programs that leave without the interpreter's doing are reported on, once; children that were forked are not."""
+    found = doctor(tmp_path, BAD.replace("y.sum().backward()", "y.add_(0).sum()") + f"import os, sys\nx[0] = 5.\n{end}\n", "SCRIPT")
+    assert found.returncode == status and (found.stdout + found.stderr).count("write_to_leaf") == 1, found.stderr
+
+
+def test_threads_that_outlive_the_program(tmp_path: Path) -> None:
+    source = "import threading, time, torch\nx = torch.ones(2, requires_grad=True)\ndef late():\n    time.sleep(0.3)\n    x.data[0] = 1.\n    x[0] = 5.\n"
+    assert "write_to_leaf" in doctor(tmp_path, source + "threading.Thread(target=late).start()\n", "SCRIPT").stdout
+    daemon = source.replace("0.3", "60") + "threading.Thread(target=late, daemon=True).start()\n"
+    assert "PyTorch accepts this program" in doctor(tmp_path, daemon, "SCRIPT").stdout
+
+
 def test_an_error_of_a_call_is_shown_and_reported(tmp_path: Path) -> None:
     found = doctor(tmp_path, "import torch\ntorch.ones(2) + torch.ones(3)", "SCRIPT")
     assert "Traceback" in found.stderr and "script.py:2: PyTorch raises: error" in found.stdout and found.returncode == 1
@@ -257,6 +296,16 @@ def test_an_error_is_told_once(tmp_path: Path) -> None:
     assert [(f["kind"], f["line"]) for f in told] == [("backward_twice", 5)]
     told = json.loads(doctor(tmp_path, source.replace("y.backward()\ny.backward()", "copy.deepcopy(y)"), "--json", "SCRIPT").stdout)["findings"]
     assert [(f["kind"], f["line"]) for f in told] == [("error", 4)]
+
+
+@pytest.mark.parametrize("line", ["torch.nowhere(x)", "import torch.nowhere", "from torch import nowhere"])
+def test_what_mutagrad_lacks_is_no_error_of_pytorchs(tmp_path: Path, line: str) -> None:
+    found = doctor(tmp_path, f"import torch\nx = torch.ones(2, requires_grad=True)\n{line}\n", "--json", "SCRIPT")
+    told = json.loads(found.stdout)
+    assert [(f["kind"], f["line"]) for f in told["findings"]] == [("not_supported", 3)] and told["verdict"] == "accepts", told
+    assert found.returncode == 1 and "nowhere" in found.stderr
+    found = doctor(tmp_path, f"import torch\n{line}\n", "SCRIPT")
+    assert found.stdout.endswith("PyTorch accepts this program, as far as it ran: up to script.py:2.\n")
 
 
 def test_a_rewrite_that_does_not_help_is_taken_back(tmp_path: Path) -> None:
@@ -290,7 +339,7 @@ def test_help_is_about_doctor(tmp_path: Path) -> None:
 
 
 def test_fix_of_a_module_and_of_a_program_that_ends_without_a_report(tmp_path: Path) -> None:
-    ends = "import os, sys\nif os.path.exists('seen'):\n    os._exit(0)\nopen('seen', 'w').close()\n"
+    ends = "import os\nif os.path.exists('seen'):\n    os.kill(os.getpid(), 9)\nopen('seen', 'w').close()\n"
     for source, how in ((BAD, ("-m", "script")), (BAD + ends, ("SCRIPT",))):
         found = doctor(tmp_path, source, "--fix", *how)
         assert found.returncode == 1 and "Traceback" not in found.stderr, found.stderr

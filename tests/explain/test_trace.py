@@ -527,3 +527,12 @@ def test_every_kind_of_tensor(program: str) -> None:
     with mg.trace() as t, mg.profile() as p:
         eval(program, {"mg": mg})
     assert t.html and str(p) and t.unrecorded == 0, t.failure
+
+
+def test_a_sweep_whose_beginning_is_not_shown_has_not_exploded() -> None:
+    with mg.trace(max_events=60) as t:
+        w, state = mg.ones(2, requires_grad=True), mg.zeros(2)
+        for _ in range(200):
+            state = state * 0.5 + w
+        state.sum().backward()
+    assert not {"exploded", "vanished"} & {found.title for found in t.findings}

@@ -25,7 +25,7 @@ MOST = 16  # samples of an entry, taken evenly from all
 OVERRIDES = quietly(get_testing_overrides)
 # Entries that are no public function, or whose arguments come in an order of their own: own_calls.py has the real ones.
 OWN_ORDER = {"einsum", "where", "polygamma", "special.polygamma", "nn.functional.embedding", "nn.functional.embedding_bag", "svd_lowrank", "pca_lowrank", "normal",
-             "linalg.lstsq-grad_oriented", "linalg.pinv-singular", "__getitem__", "item", "slice", "zero_", "resize_", "resize_as_", "nn.functional.multi_head_attention_forward",
+             "linalg.eig", "linalg.lstsq-grad_oriented", "linalg.pinv-singular", "__getitem__", "item", "slice", "zero_", "resize_", "resize_as_", "nn.functional.multi_head_attention_forward",
              "nn.functional.scaled_dot_product_attention", "to_sparse"}
 PRIVATE = ("_", "masked.", "jiterator", "torch.ops", "max_pool2d_with_indices_backward", "native_dropout_backward", "ops.")
 ROOMS = ("", "nn.functional.", "special.", "linalg.", "fft.")

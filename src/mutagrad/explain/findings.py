@@ -57,7 +57,9 @@ def _adjoints(events: Sequence[Event], by_number: dict[int, Event]) -> Iterator[
 
 def _of_sweep(visits: Sequence[Event], by_number: dict[int, Event]) -> Iterator[Finding]:
     """Yield the first place of a sweep at which adjoints are nan, all zero, tiny, or huge."""
-    start = max(visits[0].adjoint.norm, 1e-30) if visits[0].adjoint else 1.0
+    norms = [visit.adjoint.norm for visit in visits if visit.adjoint is not None and visit.adjoint.norm > 0]
+    is_whole = visits[0].number - 1 in by_number  # else its beginning is not shown, and nothing is large or small
+    start = norms[0] if norms and is_whole else None
     done: set[str] = set()
     for event in visits:
         kind = _kind_of(event, start)
@@ -69,7 +71,8 @@ def _of_sweep(visits: Sequence[Event], by_number: dict[int, Event]) -> Iterator[
                           f"{_maker(event, visits, by_number, start)}")
 
 
-def _maker(event: Event, visits: Sequence[Event], by_number: dict[int, Event], start: float) -> str:
+def _maker(event: Event, visits: Sequence[Event], by_number: dict[int, Event],
+           start: float | None) -> str:
     """Say whose derivative made an adjoint what it is: the newest visit that read the storage, itself still well."""
     for visit in reversed([visit for visit in visits if visit.number < event.number]):
         forward = by_number.get(visit.forward or 0)
@@ -82,7 +85,7 @@ _SAID = {"nan gradient": "the gradient is first nan or inf at", "zero gradient":
          "vanished": "the gradient has all but vanished at", "exploded": "the gradient has exploded at"}
 
 
-def _kind_of(event: Event, start: float) -> str:
+def _kind_of(event: Event, start: float | None) -> str:
     facts = event.adjoint
     if facts is None or not facts.size:
         return ""
@@ -90,6 +93,8 @@ def _kind_of(event: Event, start: float) -> str:
         return "nan gradient"
     if facts.zeros == facts.size:
         return "zero gradient"
+    if start is None:
+        return ""
     return "vanished" if facts.norm < start * VANISHED else "exploded" if facts.norm > start * EXPLODED else ""
 
 

@@ -30,16 +30,24 @@ class Recorder(Watcher, SweepListener):
         """Finish, as the last block ends."""
 
     def __enter__(self) -> Any:
-        with _lock:
-            self.depth += 1
-            if self.depth == 1:
-                listen(self)
-                self.begin()
-        new = not self.is_asked()
-        self._here().append(new)
-        if new:
-            super().__enter__()
-        return self
+        new, here = not self.is_asked(), self._here()
+        known, counted, before = len(here), 0, mode.now
+        try:
+            with _lock:
+                self.depth += (counted := 1)
+                if self.depth == 1:
+                    listen(self)
+                    self.begin()
+            here.append(new)
+            if new:
+                super().__enter__()
+            return self
+        except BaseException:  # an interrupt: nobody will leave what was not entered
+            del here[known:]
+            if mode.now is not before:
+                super().__exit__()
+            self._leave_one(counted)
+            raise
 
     def __exit__(self, *error: Any) -> None:
         if not self.depth:
@@ -49,11 +57,14 @@ class Recorder(Watcher, SweepListener):
             if not here or here.pop():
                 super().__exit__(*error)
         finally:
-            with _lock:
-                self.depth -= 1
-                if not self.depth:
-                    stop_listening(self)
-                    self.end()
+            self._leave_one(1)
+
+    def _leave_one(self, counted: int) -> None:
+        with _lock:
+            self.depth -= counted
+            if not self.depth:
+                stop_listening(self)
+                self.end()
 
     def _here(self) -> list[bool]:
         """Whether each entering on this thread has changed its modes."""

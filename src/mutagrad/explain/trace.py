@@ -17,6 +17,7 @@ from typing import Any
 
 from ..base.errors import ModeError
 from ..torch_api import run as running
+from .leaving import before_sudden_end
 from .tracing import Trace
 
 SUMMARY = "run a PyTorch program and write a page that shows every storage, write and gradient"
@@ -78,6 +79,8 @@ class Session:
 
     def __enter__(self) -> None:
         atexit.register(self.write)
+        self._sudden = before_sudden_end(self._write_suddenly)
+        self._sudden.__enter__()
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             signal.signal(signal.SIGTERM, self._terminated)
         self.trace.__enter__()
@@ -92,6 +95,10 @@ class Session:
         self.write()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
+
+    def _write_suddenly(self) -> int:
+        self.write()
+        return 0
 
     def write(self) -> None:
         """Write the page, once, and not in a child that was forked; say where it is."""

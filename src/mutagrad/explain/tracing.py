@@ -87,19 +87,18 @@ class Trace(Recorder):
     # ---------------------------------------------------------------------------------------------------- the block
 
     def begin(self) -> None:
-        self._hooks = [register_optimizer_step_pre_hook(self._before_step),
-                       register_optimizer_step_post_hook(self._after_step)]
+        self._hooks.append(register_optimizer_step_pre_hook(self._before_step))
+        self._hooks.append(register_optimizer_step_post_hook(self._after_step))
         self.ended = None
 
     def end(self) -> None:
         self.ended = perf_counter_ns()
-        for hook in self._hooks:
-            hook.remove()
+        while self._hooks:
+            self._hooks.pop().remove()
 
     def __enter__(self) -> Trace:
-        super().__enter__()
         self.began = self.began if self._events.count else perf_counter_ns()
-        return self
+        return super().__enter__()  # type: ignore[no-any-return]
 
     def __exit__(self, *error: Any) -> None:
         self.note_error(error[1] if len(error) > 1 else None)

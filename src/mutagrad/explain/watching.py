@@ -25,7 +25,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from ..base import modes
-from ..base.modes import Block, push
+from ..base.modes import Block, mode, push
 from ..base.provenance import Where, here
 from ..torch_api import torch_function
 
@@ -63,19 +63,34 @@ class Watcher(Block):
 
     def __enter__(self) -> Any:
         torch_function.watch()
-        torch_function.ask_about_all(+1)
-        self.enter()
-        if self.threads:
-            _on_threads.append(self)
-            _tell_new_threads()
-        return self
+        asking, before = object(), mode.now
+        known = self.__dict__.setdefault("_asking", [])
+        try:
+            known.append(asking)
+            torch_function.ask_about_all(asking, True)
+            self.enter()
+            if self.threads:
+                _on_threads.append(self)
+                _tell_new_threads()
+            return self
+        except BaseException:  # an interrupt: nobody will leave what was not entered
+            self._stop(asking)
+            if mode.now is not before:
+                self.leave()
+            raise
 
     def __exit__(self, *error: Any) -> None:
+        for asking in self.__dict__.get("_asking", [])[-1:]:
+            self._stop(asking)
+        self.leave()
+
+    def _stop(self, asking: object) -> None:
         if self in _on_threads:
             _on_threads.remove(self)
             _tell_new_threads()
-        torch_function.ask_about_all(-1)
-        self.leave()
+        torch_function.ask_about_all(asking, False)
+        if asking in self.__dict__["_asking"]:
+            self.__dict__["_asking"].remove(asking)
 
     def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:

@@ -124,7 +124,14 @@ def _refuse(path: str, name: str, module: ModuleType, importing: bool) -> NoRetu
     plain = name.startswith("__") or not any(isinstance(f, Finder) for f in sys.meta_path)
     said = f"module {module.__name__!r} has no attribute {name!r}" if plain else _missing(path, name, _public(module))
     error = ImportError(said, name=path) if importing else AttributeError(said)
-    raise error from None
+    raise (error if plain else _only_here(error)) from None
+
+
+def _only_here(error: Exception) -> Exception:
+    """Mark an error as mutagrad's: as far as it knows, PyTorch has what is missing."""
+    error.only_here = True  # type: ignore[attr-defined]
+    return error
+
 
 
 def _explain(module: ModuleType, path: str) -> None:
@@ -259,7 +266,7 @@ class Finder:
             parent, _, name = path.rpartition(".")
             known = sys.modules.get(parent)
             near = [] if known is None else _public(known)
-            raise ModuleNotFoundError(_missing(parent, name, near), name=path) from None
+            raise _only_here(ModuleNotFoundError(_missing(parent, name, near), name=path)) from None
         _explain(module, path)
         if any(longer.startswith(f"{path}.") and our_path(longer) == ours for longer in ELSEWHERE):
             # The import system notes what is below it there, not in the module of both.

@@ -21,7 +21,7 @@ from . import import_hook as stand_in
 SUMMARY = "run a PyTorch program with mutagrad in the place of torch"
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
 RUNNERS = (__file__, runpy.__file__, "<frozen runpy>")  # between Python's own start and the program
-_INTERRUPTED = 130  # what a shell reports for a program that was interrupted from the keyboard
+INTERRUPTED = 130  # what a shell reports for a program that was interrupted from the keyboard
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     """Run a program as Python itself would, and return its exit status."""
     sys.breakpointhook = _stop_here
     status = run_given(options, "run", nullcontext())
-    if status == _INTERRUPTED:  # it has been reported; how the process ends from here on is Python's own way
+    if status == INTERRUPTED:  # it has been reported; how the process ends from here on is Python's own way
         sys.excepthook = lambda *_: None
         raise KeyboardInterrupt
     return status
@@ -141,7 +141,7 @@ def _guarded(program: Callable[[], Any], around: AbstractContextManager[Any]) ->
     except BaseException as error:
         error.__traceback__ = _below(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
-        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 

@@ -309,15 +309,20 @@ def subclassed(kind: type[Tensor]) -> None:
         kind.__setitem__ = asking  # type: ignore[method-assign,assignment]
 
 
-_asked_about_all = 0
+_wanting: set[object] = set()
 
 
-def ask_about_all(change: int) -> None:
-    """Have `x[i] = y` of plain tensors and calls of Functions ask, too, from the first +1 to the last -1."""
-    global _asked_about_all
+def ask_about_all(who: object, wanted: bool) -> None:
+    """Have `x[i] = y` of plain tensors and calls of Functions ask, too, for as long as somebody wants it.
+
+    To take it back twice, or before it was asked for, does nothing: an interrupt may come at any moment.
+    """
     with _lock:
-        _asked_about_all += change
-        on = _asked_about_all > 0
+        if wanted:
+            _wanting.add(who)
+        else:
+            _wanting.discard(who)
+        on = bool(_wanting)
         asking = _asking(_SET_ITEM, "__setitem__", _SET_ITEM) if on else _SET_ITEM
         Tensor.__setitem__ = asking  # type: ignore[method-assign,assignment]
         Function.apply = classmethod(_APPLYING if on else _APPLY)  # type: ignore[method-assign,assignment]

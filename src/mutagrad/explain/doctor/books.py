@@ -1,7 +1,7 @@
 """The shadows of all tensors of a program, and of the memories that they share."""
 from __future__ import annotations
 
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary, ref
 
@@ -79,9 +79,14 @@ class Books:
     def _catch_up(self, shadow: Shadow, tensor: TensorBase) -> None:
         """Note a write that was not seen as a call: an optimizer's, or one inside of something that is not watched."""
         version = memory_of(tensor).version
-        if version != shadow.memory.version:
-            shadow.memory.version = version
-            shadow.counter.add(Write("an update", self._updated_at or here(), tensor._array))
+        memory = shadow.memory
+        if version != memory.version:
+            memory.version = version
+            begun = next((call for call in memory.pending if call.thread != get_ident()), None)
+            if begun is not None:  # it is the write of another thread, which is entered now and not once it is over
+                memory.pending.remove(begun)
+            name, where = ("an update", self._updated_at or here()) if begun is None else (begun.name, begun.where)
+            shadow.counter.add(Write(name, where, tensor._array))
 
     def opaque(self, writer: Any) -> Node:
         """Return the node of something that was not seen being made, with the inputs that mutagrad knows of."""

@@ -8,11 +8,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import TracebackType
 from typing import Any
 
+from ...base.errors import ModeError
 from ...torch_api import run as running
+from ..leaving import before_sudden_end
 from . import report
 from .diagnosis import Diagnosis
 from .edits import read, write
@@ -41,17 +45,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the program and report on it; return its exit status, or 1 if PyTorch would not do what it means."""
     _take_flags(options)
-    diagnosis = Diagnosis()
+    session = _Session()
     apart = options.output is None and (options.json or options.sarif)
     with _stdout_apart(apart) as stdout:
-        status = _watched(options, diagnosis)
-        diagnosis.carefully(lambda: look_at_gradients(diagnosis), "the end")
-        diagnosis.carefully(lambda: propose(diagnosis.findings), "the rewrites")
-        _write(options, diagnosis, stdout)
-        if options.fix:
-            _fix(options, diagnosis)
-    bad = diagnosis.findings.verdict != "accepts"
-    return status or int(bad)
+        with before_sudden_end(lambda: _report(options, session.ended(), stdout)):
+            status = _watched(options, session)
+        bad = _report(options, session.ended(), stdout)
+    return status or bad
+
+
+def _report(options: argparse.Namespace, diagnosis: Diagnosis, stdout: Any) -> int:
+    """Write what was found, and rewrite the files if that is wanted; return 1 if PyTorch would fail."""
+    diagnosis.carefully(lambda: look_at_gradients(diagnosis), "the end")
+    diagnosis.carefully(lambda: propose(diagnosis.findings), "the rewrites")
+    _write(options, diagnosis, stdout)
+    if options.fix:
+        _fix(options, diagnosis)
+    return int(diagnosis.findings.verdict != "accepts")
 
 
 def _fix(options: argparse.Namespace, diagnosis: Diagnosis) -> None:
@@ -109,13 +119,50 @@ def _take_flags(options: argparse.Namespace) -> None:
     given[:] = [*ours, *theirs, *given[dashes + 1:]]
 
 
-def _watched(options: argparse.Namespace, diagnosis: Diagnosis) -> int:
+def _watched(options: argparse.Namespace, session: _Session) -> int:
     """Run the program under the eyes of a diagnosis; what it does to end itself is its exit status."""
-    try:
-        with _terminated_in_order():
-            return running.run_given(options, "doctor", diagnosis)
-    except SystemExit as error:
-        return _status(error.code)
+    with _terminated_in_order():
+        try:
+            status = running.run_given(options, "doctor", session)
+        except SystemExit as error:
+            status = _status(error.code)
+        try:
+            _wait_for_threads()
+        except (KeyboardInterrupt, SystemExit) as error:
+            status = status or (_status(error.code) if isinstance(error, SystemExit) else running.INTERRUPTED)
+    return status
+
+
+class _Session:
+    """The program's block. Its threads are watched for as long as they run, so leaving it ends nothing."""
+
+    def __init__(self) -> None:
+        self.diagnosis, self.looks = Diagnosis(), False
+
+    def __enter__(self) -> None:
+        self.diagnosis.__enter__()
+        self.looks = True
+
+    def ended(self) -> Diagnosis:
+        """Stop looking, if that has begun, and return what was found."""
+        if self.looks:
+            self.looks = False
+            with suppress(ModeError):  # the program has left blocks that it never entered
+                self.diagnosis.__exit__()
+        return self.diagnosis
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 frames: TracebackType | None) -> None:
+        if isinstance(error, Exception):
+            self.diagnosis.note_error(error, frames)
+
+
+def _wait_for_threads() -> None:
+    """Wait for what the interpreter would wait for before it ends."""
+    me = threading.current_thread()
+    for thread in threading.enumerate():
+        if thread is not me and not thread.daemon:
+            thread.join()
 
 
 def _status(code: Any) -> int:
@@ -164,8 +211,8 @@ def _write(options: argparse.Namespace, diagnosis: Diagnosis, stdout: Any) -> No
     """Write the findings where they are wanted, after all that the program has printed."""
     with suppress(Exception):
         sys.stdout.flush()
-    if options.output is None:
-        _write_to(stdout, options, diagnosis)
+    if options.output is None:  # and where the program has closed stdout, there is still stderr
+        _write_to(sys.stderr if getattr(stdout, "closed", True) else stdout, options, diagnosis)
     else:
         with open(options.output, "w", encoding="utf-8") as file:
             _write_to(file, options, diagnosis)

@@ -10,7 +10,7 @@ from weakref import ref
 from ...arrays import np
 from ...autograd.function import Applied
 from ...base.counters import counters
-from ...base.errors import ChangedSince, NotSupported, OverlapError, UnmarkedWrite
+from ...base.errors import ChangedSince, MissingExtra, NotSupported, OverlapError, UnmarkedWrite
 from ...base.modes import mode, push
 from ...base.provenance import OURS, Where, calls_under_way, file_and_line, here, is_library
 from ...core.graph import Leaf
@@ -36,36 +36,46 @@ EXPORTS = {"numpy", "__array__", "from_numpy", "as_tensor", "asarray", "frombuff
 
 
 # Errors of mutagrad's own, where PyTorch goes on.
-ONLY_OURS = ((NotSupported, "not_supported"), (OverlapError, "overlapping_target"), (UnmarkedWrite, "not_marked_dirty"),
-             (ChangedSince, "changed_before_recomputed"))
+ONLY_OURS = ((NotSupported, "not_supported"), (MissingExtra, "not_supported"), (OverlapError, "overlapping_target"),
+             (UnmarkedWrite, "not_marked_dirty"), (ChangedSince, "changed_before_recomputed"))
 
 
 class Diagnosis(Books, Watcher, SweepListener):
     """Keeps PyTorch's books beside the program, and notes where they would not let it go on."""
 
     threads = True
+    _hook: Any = None
 
     # -------------------------------------------------------------------------------------------------------- the calls
 
     def __enter__(self) -> Any:
-        self._hook = register_optimizer_step_post_hook(self._after_step)
-        listen(self)
-        return super().__enter__()
+        try:
+            self._hook = register_optimizer_step_post_hook(self._after_step)
+            listen(self)
+            return super().__enter__()
+        except BaseException:  # an interrupt: nobody will leave what was not entered
+            self._end()
+            raise
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self.carefully(lambda: self.stepped(optimizer), "step")
 
     def __exit__(self, *error: Any) -> None:
-        self._hook.remove()
-        stop_listening(self)
+        self._end()
         super().__exit__(*error)
         if error and isinstance(error[1], Exception):
             self.note_error(error[1], error[2])
+
+    def _end(self) -> None:
+        if self._hook is not None:
+            self._hook.remove()
+        stop_listening(self)
 
     def note_error(self, error: Exception, frames: TracebackType | None) -> None:
         """Enter an error that ends the program: PyTorch raises there, too, unless only mutagrad lacks something."""
         kind = next((kind for of, kind in ONLY_OURS if isinstance(error, of)), "error")
         kind = "error" if getattr(error, "is_expanded", False) else kind
+        kind = "not_supported" if getattr(error, "only_here", False) else kind
         where = last_of_user(frames)
         if any(found.torch == RAISES and found.place == file_and_line(where) for found in self.findings):
             return  # it is told already
@@ -78,6 +88,8 @@ class Diagnosis(Books, Watcher, SweepListener):
 
     def after(self, call: Call) -> None:
         self._asked.discard(get_ident())
+        if call.error is not None and call.notes is not None:
+            self.carefully(lambda: self._forget(call), call.name)
         if call.error is None and call.notes is not None:
             step = self._enter_grads if call.notes.name in SWEEPS else self._enter_in_books
             self.carefully(lambda: step(call), call.name)
@@ -131,6 +143,9 @@ class Diagnosis(Books, Watcher, SweepListener):
         frame_here(self)
         call.notes.known = self._known(call, ["out"])
         rules.before_call(self, call)
+        for slot in call.notes.written():
+            shadows[slot].memory.pending.append(call)
+            call.notes.announced = True
 
     def _known(self, call: Call, results: Iterable[str]) -> Saved | None:
         facts = call.notes
@@ -197,6 +212,11 @@ class Diagnosis(Books, Watcher, SweepListener):
 
     # ----------------------------------------------------------------------------------------------------------- writes
 
+    def _forget(self, call: Call) -> None:
+        """Take back that a call was about to write: it has raised."""
+        for shadow in call.notes.shadows.values():
+            shadow.memory.pending = [other for other in shadow.memory.pending if other is not call]
+
     def _settle_writes(self, call: Call, results: dict[str, Any]) -> None:
         """Count the writes that the call has made."""
         facts = call.notes
@@ -207,9 +227,11 @@ class Diagnosis(Books, Watcher, SweepListener):
         for slot, by in facts.written().items():
             shadow, tensor = facts.shadows[slot], facts.tensors[slot]
             write = Write(facts.name, call.where, _written_part(call, tensor), inside=calls_under_way())
-            shadow.counter.add(write, by)
+            if call in shadow.memory.pending or not call.notes.announced:
+                shadow.counter.add(write, by)
             shadow.memory.version = memory_of(tensor).version
             rules.after_write(self, call, slot, write)
+        self._forget(call)
         copied = counters.protected - facts.protected
         if copied > 0:
             self.findings.add("copied_saved_value", call.where, bytes=copied)
@@ -377,6 +399,7 @@ class Facts:
         self.swept: tuple[list[Any], list[Save]] = [], []
         self.repeats: dict[str, Any] = {}  # of an index that names an element twice: what it is like
         self.protected = counters.protected
+        self.announced = False  # that it is about to write
 
     def written(self) -> dict[str, int]:
         """Return which arguments the call writes, and by how much that raises their version."""

@@ -37,6 +37,12 @@ def as_json(diagnosis: Diagnosis) -> str:
 
 # ----------------------------------------------------------------------------------------------------------- for people
 
+def _how_far(diagnosis: Diagnosis, verdict: str) -> str:
+    """Say that a program which was accepted was not seen to its end."""
+    stopped = next((found for found in diagnosis.findings if found.kind == "not_supported"), None)
+    return "" if stopped is None or verdict != "accepts" else ", as far as it ran: up to {}:{}".format(*stopped.place)
+
+
 class Text:
     """Writes findings to a stream, in colour if it is a terminal."""
 
@@ -62,7 +68,8 @@ class Text:
             self.write("", f"  doctor itself could not follow a call: {one}")
         verdict = diagnosis.findings.verdict
         colour = COLOURS.get(verdict, "32")
-        self.write("", self.paint(f"1;{colour}", f"{VERDICTS[verdict]}{self._first(diagnosis, verdict)}."))
+        self.write("", self.paint(f"1;{colour}", f"{VERDICTS[verdict]}{self._first(diagnosis, verdict)}"
+                                                 f"{_how_far(diagnosis, verdict)}."))
 
     def _first(self, diagnosis: Diagnosis, verdict: str) -> str:
         first = next((finding for finding in diagnosis.findings if finding.torch == verdict), None)

@@ -43,7 +43,8 @@ NOT_DIFFERENTIABLE = {
     "nn.functional.multi_margin_loss": ("4", "weight"), "nn.functional.binary_cross_entropy": ("2", "weight")}
 # Those whose derivative looks at a value that it has kept only in this way.
 LOOKS_AT = {
-    **dict.fromkeys(("relu", "relu_", "nn.functional.relu", "nn.functional.leaky_relu"), lambda values: values > 0),
+    **dict.fromkeys(("relu", "relu_", "nn.functional.relu", "nn.functional.relu_", "nn.functional.leaky_relu",
+                     "nn.functional.leaky_relu_", "rrelu", "nn.functional.rrelu"), lambda values: values > 0),
     **dict.fromkeys(("abs", "abs_", "absolute"), np.sign), "nan_to_num": np.isfinite}
 # Those whose derivative PyTorch takes for zero where it is not defined.
 ZERO_AT_ZERO = {"atan2"}

@@ -53,12 +53,13 @@ class Counter:
 class Memory:
     """Memory that tensors share: which values in it are saved, and whether NumPy can write to it."""
 
-    __slots__ = ("__weakref__", "exported_at", "saves", "version")
+    __slots__ = ("__weakref__", "exported_at", "pending", "saves", "version")
 
     def __init__(self, version: int) -> None:
         self.version = version  # of mutagrad's own, when it was last looked at
         self.exported_at: Where | None = None
         self.saves: WeakSet[Save] = WeakSet()
+        self.pending: list[Any] = []  # calls that have begun to write to it, and are not entered yet
 
     def export(self, where: Where) -> None:
         """Note that NumPy can write to it from here on: what is saved of it is compared with a copy later."""
