@@ -37,7 +37,8 @@ def kernel(start, stop, given):
 
 
 @cache
-def _kernel(char: str) -> Kernel:
+def kernel_of(char: str) -> Kernel:
+    """Return the loop for matrices of a type."""
     return Kernel(f"product of matrices of {numpy.dtype(char).name}",
                   partial(Shared, _SOURCE.format(char, numpy.dtype(char).itemsize)))
 
@@ -49,7 +50,7 @@ def kernel(a: Array, b: Array) -> Any:
             or a.size * b.shape[1] < WORTH or get_num_threads() < 2 or max(a.shape[0], b.shape[1]) < 2 * LEAST
             or not all(v.flags.c_contiguous or v.flags.f_contiguous for v in (a, b))):
         return None
-    return _kernel(char).get()
+    return kernel_of(char).get()
 
 
 def run(loop: Any, function: int, a: Array, b: Array) -> Any:
