@@ -24,7 +24,8 @@ def multiply(a: Array, b: Array) -> Any:
     if a.ndim == 2:
         if b.size >= LARGE and b.ndim == 2 and len(a) in FEW_ROWS and not b.flags.c_contiguous and b.flags.f_contiguous:
             return np.ascontiguousarray(np.matmul(b.T, a.T).T)
-        if b.ndim == 2 and (loop := gemm.kernel(a, b)) is not None and (function := product_address(a.dtype.char)):
+        if (b.ndim == 2 and a.size * b.shape[1] >= gemm.WORTH and (loop := gemm.kernel(a, b)) is not None
+                and (function := product_address(a.dtype.char))):
             return on_one_thread(lambda free: gemm.run(loop, function, a, b) if free else np.matmul(a, b))
     elif a.ndim > 2 and a.shape[:-2] == b.shape[:-2] and a.dtype is b.dtype and a.dtype.char in "fd":
         each = a.shape[-2] * a.shape[-1] * b.shape[-1]

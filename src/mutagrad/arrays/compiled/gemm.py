@@ -47,7 +47,7 @@ def kernel(a: Array, b: Array) -> Any:
     """Return the loop for `a @ b`; None where there is none, or it would be no faster."""
     char = a.dtype.char
     if (not choice.on or INTERPRETED or char not in "fd" or b.dtype is not a.dtype or a.shape[1] != b.shape[0]
-            or a.size * b.shape[1] < WORTH or get_num_threads() < 2 or max(a.shape[0], b.shape[1]) < 2 * LEAST
+            or get_num_threads() < 2 or max(a.shape[0], b.shape[1]) < 2 * LEAST
             or not all(v.flags.c_contiguous or v.flags.f_contiguous for v in (a, b))):
         return None
     return kernel_of(char).get()
