@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.arrays import products
-from mutagrad.arrays.compiled import compiler
+from mutagrad.arrays import blas, products
+from mutagrad.arrays.compiled import compiler, gemm
 
 
 def array(*shape: int, seed: int = 0) -> np.ndarray:
@@ -78,6 +78,31 @@ def compiled(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     before = mg.get_kernels()
     yield
     mg.set_kernels(before)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d"])
+def test_shares_of_one_product(dtype: str, compiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not blas.product_address(dtype):
+        pytest.skip("needs the OpenBLAS of NumPy's wheels")
+    monkeypatch.setattr(gemm, "WORTH", 1)
+    monkeypatch.setattr(gemm, "SHARED", 1)
+    monkeypatch.setattr(gemm, "LEAST", 1)
+    monkeypatch.setattr(products, "on_one_thread", lambda work: work(True))  # even if OpenBLAS is told to use one
+    mg.set_kernels("numba")
+    for m, k, n in ((2, 1, 1), (5, 7, 3), (3, 7, 5), (1, 9, 40), (40, 9, 1), (33, 65, 129)):
+        x, y = array(m, k).astype(dtype), array(k, n, seed=1).astype(dtype)
+        x[0, 0] = float("nan")
+        for a in (x, np.asfortranarray(x)):
+            for b in (y, np.asfortranarray(y)):
+                assert gemm.kernel(a, b) is not None
+                found = products.multiply(a, b)
+                assert found.flags.c_contiguous
+                np.testing.assert_allclose(found, np.matmul(a, b), 1e-4 if dtype == "f" else 1e-12, 1e-5)
+                np.testing.assert_array_equal(found, products.multiply(a, b))
+    assert gemm.kernel(array(8, 6)[::2], array(6, 8)) is None
+    assert gemm.kernel(array(8, 6), array(6, 8).astype("f")) is None
+    with pytest.raises(ValueError):
+        products.multiply(array(8, 6), array(5, 8))
 
 
 @pytest.mark.parametrize("dtype", [mg.float32, mg.float64])

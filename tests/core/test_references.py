@@ -311,6 +311,21 @@ def test_an_adjoint_that_somebody_holds_is_copied(handle: str) -> None:
         address, held = holder[0].ctypes.data, HANDLES[handle](holder[0])
         assert act(holder).ctypes.data != address
         del held
+        holder = [np.zeros((2, SMALL)).reshape(-1)]
+        address = holder[0].ctypes.data
+        assert act(holder).ctypes.data == address, "nor has anybody else a fresh one that was reshaped"
+        for seen in (lambda v: v, lambda v: v.base):  # the view, and what it is a view of
+            holder = [np.zeros((2, SMALL)).reshape(-1)]
+            address, held = holder[0].ctypes.data, HANDLES[handle](seen(holder[0]))
+            assert act(holder).ctypes.data != address
+            del held
+        for part in (slice(1, None), slice(None, None, -1)):
+            holder = [np.zeros(SMALL * 2)[part]]
+            address = holder[0].ctypes.data
+            assert arithmetic.own(holder, np.dtype(float)).ctypes.data != address, "one that is a part keeps the rest alive"
+        holder = [np.frombuffer(bytearray(16 * SMALL)).reshape(2, SMALL).reshape(-1)]
+        address = holder[0].ctypes.data
+        assert act(holder).ctypes.data != address, "memory that comes from elsewhere"
 
 
 @pytest.mark.parametrize("handle", [h for h in HANDLES if h != "a memoryview"])

@@ -53,7 +53,7 @@ def in_pieces(seed):
         for module in (bfloat16, copies, quotients, slices):
             stack.enter_context(patch.object(module, "MANY", 2))
         stack.enter_context(patch.object(library, "WORTH", 2))
-        stack.enter_context(patch.multiple(reductions, WORTH=2, SHARED=2, PIECE=3, NARROW=2, WIDE=3))
+        stack.enter_context(patch.multiple(reductions, WORTH=2, PIECE=3, NARROW=2, WIDE=3))
         stack.enter_context(patch.object(lapack, "PAYS", 2))
         yield sizes
 

@@ -7,7 +7,7 @@ which has one of its own; elsewhere it does nothing.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,21 +17,36 @@ from ..base.locks import new_lock
 from .numpy import np
 
 
+def _libraries(owner: str) -> Iterator[Any]:
+    for path in (Path(np.__file__).parent.parent / f"{owner}.libs").glob("libscipy_openblas*.so"):
+        with suppress(OSError):
+            yield ctypes.CDLL(str(path))
+
+
 @cache
 def _library(owner: str = "numpy") -> Any:
     """How the OpenBLAS of NumPy or SciPy tells and sets its number of threads.
 
     None where there is another BLAS, or one that lacks these functions.
     """
-    for path in (Path(np.__file__).parent.parent / f"{owner}.libs").glob("libscipy_openblas*.so"):
-        with suppress(OSError):
-            found = ctypes.CDLL(str(path))
-            for end in ("64_", ""):
-                get = getattr(found, f"scipy_openblas_get_num_threads{end}", None)
-                put = getattr(found, f"scipy_openblas_set_num_threads{end}", None)
-                if get is not None and put is not None:
-                    return get, put
+    for found in _libraries(owner):
+        for end in ("64_", ""):
+            get = getattr(found, f"scipy_openblas_get_num_threads{end}", None)
+            put = getattr(found, f"scipy_openblas_set_num_threads{end}", None)
+            if get is not None and put is not None:
+                return get, put
     return None
+
+
+@cache
+def product_address(char: str) -> int:
+    """Return where the product of matrices of this type is in NumPy's OpenBLAS, with integers of 64 bits; else 0."""
+    if _library() is not None:
+        for library in _libraries("numpy"):
+            function = getattr(library, f"scipy_cblas_{'s' if char == 'f' else 'd'}gemm64_", None)
+            if function is not None:
+                return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return 0
 
 
 # Whose owner has changed an OpenBLAS's number of threads.

@@ -41,7 +41,7 @@ def _as_moved(kernel: Callable[..., Any], size: int, *arrays: Array) -> tuple[An
 
 
 _TAKE = {1: kernels.take, 2: kernels.take_columns, 3: kernels.take_slices}
-_ADD = {1: kernels.add, 2: kernels.add_columns, 3: kernels.add_slices}
+_ADD: dict[int, Any] = {1: kernels.add, 2: kernels.add_columns, 3: kernels.add_slices}
 
 
 def _form(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..base.operands import Array
 from .allocator import keep_memory
-from .blas import on_one_thread
+from .blas import on_one_thread, product_address
+from .compiled import gemm
 from .numpy import np
 from .threads import in_spans
 
@@ -18,11 +19,14 @@ SMALL = 1 << 22  # multiplications in a product that OpenBLAS does not spread ov
 
 def multiply(a: Array, b: Array) -> Any:
     """Return `a @ b`."""
-    if b.size < LARGE and a.ndim == 2 or type(a) is not np.ndarray or type(b) is not np.ndarray:
+    if type(a) is not np.ndarray or type(b) is not np.ndarray:
         return np.matmul(a, b)
     if a.ndim == 2:
-        if b.ndim == 2 and len(a) in FEW_ROWS and not b.flags.c_contiguous and b.flags.f_contiguous:
+        if b.size >= LARGE and b.ndim == 2 and len(a) in FEW_ROWS and not b.flags.c_contiguous and b.flags.f_contiguous:
             return np.ascontiguousarray(np.matmul(b.T, a.T).T)
+        if (b.ndim == 2 and a.size * b.shape[1] >= gemm.WORTH and (loop := gemm.kernel(a, b)) is not None
+                and (function := product_address(a.dtype.char))):
+            return on_one_thread(lambda free: gemm.run(loop, function, a, b) if free else np.matmul(a, b))
     elif a.ndim > 2 and a.shape[:-2] == b.shape[:-2] and a.dtype is b.dtype and a.dtype.char in "fd":
         each = a.shape[-2] * a.shape[-1] * b.shape[-1]
         if each < SMALL and prod(a.shape[:-2]) * each >= WORTH_SHARING:

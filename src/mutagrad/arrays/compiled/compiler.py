@@ -80,7 +80,7 @@ class Kernel:
         self.error: BaseException | None = None
         ALL.append(self)
 
-    def get(self, uses: int = USES) -> Callable[..., Any] | None:
+    def get(self, uses: int = USES) -> Any:
         """Return the compiled function; None while there is none, or none is wanted. It is worth so many uses."""
         if not choice.on:
             return None

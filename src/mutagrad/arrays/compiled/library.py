@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy
 
+<<<<<<< HEAD
 from . import draws, gates, images, places, pools, rows, scans, spectra, steps, systems
+=======
+from . import gates, gemm, images, places, pools, rows, scans, spectra, steps, systems
+>>>>>>> w-kernels
 from .compiler import OFTEN, USES, Kernel, choice
+from .workers import INTERPRETED
 from .written import Written
 
 _INT = numpy.dtype(numpy.int64).char
@@ -110,6 +115,7 @@ def _kernel(function: Callable[..., Any], char: str) -> Kernel:
 def warm_up() -> list[Kernel]:
     """Compile all that is written out, now; what is compiled already is loaded."""
     found = [_kernel(function, char) for function in SIGNATURES for char in types(function)]
+    found += [] if INTERPRETED else map(gemm.kernel_of, "fd")
     for kernel in found:
         kernel.compile()
     return found

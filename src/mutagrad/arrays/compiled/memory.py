@@ -82,6 +82,29 @@ def call_kernel(context, function, start, stop, given):
     return types.intp(*[types.intp] * 4), generate
 
 
+def _product(number):
+    """A function that calls CBLAS's product of matrices whose rows lie one after the other; integers have 64 bits."""
+    @intrinsic
+    def product(context, function, left, right, m, n, k, a, lda, b, ldb, c, ldc):
+        def generate(context, builder, signature, arguments):
+            called, left, right, m, n, k, a, lda, b, ldb, c, ldc = arguments
+            choice, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [choice] * 3 + [_WORD] * 3 + [number, pointer, _WORD, pointer, _WORD,
+                                                                             number, pointer, _WORD])
+            a, b, c = (builder.inttoptr(v, pointer) for v in (a, b, c))
+            left, right = (builder.trunc(v, choice) for v in (left, right))
+            given = [choice(101), left, right, m, n, k, number(1), a, lda, b, ldb, number(0), c, ldc]
+            builder.call(builder.inttoptr(called, kind.as_pointer()), given)
+            return context.get_dummy_value()
+
+        return types.void(*[types.intp] * 12), generate
+
+    return product
+
+
+product_f, product_d = _product(ir.FloatType()), _product(ir.DoubleType())
+
+
 @intrinsic
 def let_others_run(context):
     def generate(context, builder, signature, arguments):

@@ -131,8 +131,9 @@ def log_sum_exp(start, stop, x, out):
 def differences(start, stop, x, out, lag):
     for r in range(start, stop):
         row, found = x[r], out[r]
+        later = row[lag:]
         for j in range(found.size):
-            found[j] = row[j + lag] - row[j]
+            found[j] = later[j] - row[j]
 
 
 def differences_back(start, stop, g, out, lag):
@@ -142,5 +143,6 @@ def differences_back(start, stop, g, out, lag):
         for j in range(lag):
             found[j] = -slope[j]
             found[n + j] = slope[n - lag + j]
-        for j in range(lag, n):
-            found[j] = slope[j - lag] - slope[j]
+        later, inside = slope[lag:], found[lag:]
+        for j in range(later.size):
+            inside[j] = slope[j] - later[j]

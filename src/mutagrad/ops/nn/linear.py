@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...arrays import np
+from ...arrays import np, parallel as large
 from ...arrays.kinds import extremes, is_spread, unknown
 from ...arrays.products import multiply
 from ...base.errors import BadValue, DTypeError, ShapeError, may_need_much
@@ -42,7 +42,8 @@ def _product(a: Array, w: Array) -> Any:
 
 def _product_and_bias(a: Array, w: Array, b: Array) -> Any:
     found = _product(a, w)
-    found += b
+    if found.size < large.PLENTY or not large.apply(np.add, (found, b), (), found):
+        found += b
     return found
 
 
