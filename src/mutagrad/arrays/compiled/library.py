@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy
 
-<<<<<<< HEAD
-from . import draws, gates, images, places, pools, rows, scans, spectra, steps, systems
-=======
-from . import gates, gemm, images, places, pools, rows, scans, spectra, steps, systems
->>>>>>> w-kernels
+from . import draws, gates, gemm, images, places, pools, rows, scans, spectra, steps, systems
 from .compiler import OFTEN, USES, Kernel, choice
 from .workers import INTERPRETED
 from .written import Written
