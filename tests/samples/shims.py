@@ -12,6 +12,11 @@ elsewhere("bfloat16")  # tests/arrays/test_bfloat16.py
 
 # Of test_run.py, test_files.py, test_func.py, test_sparse.py and test_array_api.py.
 elsewhere("as_torch load save vmap sparse_coo_tensor spmm to_dense to_sparse to_device")
+# Of tests/sparse.
+elsewhere("""
+    sparse_compressed_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc
+    smm dsmm hsmm hspmm sspaddmm sparse_mask sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ coalesce is_coalesced indices values crow_indices col_indices
+    ccol_indices row_indices sparse_dim dense_dim""")
 
 # Of test_libraries.py.
 elsewhere("asarray from_dlpack frombuffer new resize")
