@@ -24,12 +24,8 @@ NEEDS = {
     "scipy": [
         "mg.digamma(x)", "mg.zeros(2).erfinv_()", "mg.polygamma(1, x)", "mg.special.i0e(x)", "mg.special.zeta(x, x)", "mg.special.airy_ai(x)", "mg.igamma(x, x)", "mg.lgamma(leaf).sum().backward()",
         "mg.special.legendre_polynomial_p(x / 3, 2000)", "mg.linalg.ldl_factor(mg.eye(3))", "mg.linalg.ldl_solve(mg.eye(3), mg.zeros(3, dtype=mg.int32), mg.eye(3))", "mg.quasirandom.SobolEngine(2).draw(2)",
-<<<<<<< HEAD
-        "D.Normal(0.0, 1.0).icdf(x / 2)", "D.Beta(x, x).entropy()", "D.Gamma(leaf, x).rsample().sum().backward()", "D.Gamma(x, x).cdf(x)", "D.VonMises(x, x).log_prob(x)"],
-=======
         "D.Normal(0.0, 1.0).icdf(x / 2)", "D.Beta(x, x).entropy()", "D.Gamma(leaf, x).rsample().sum().backward()", "D.Gamma(x, x).cdf(x)", "D.VonMises(x, x).log_prob(x)",
-        "nn.init.trunc_normal_(mg.zeros(5))", "mg.eye(2).to_sparse() @ mg.eye(2).to_sparse()"],
->>>>>>> w-sparse
+        "mg.eye(2).to_sparse() @ mg.eye(2).to_sparse()"],
 }
 ALONE = [
     "nn.init.trunc_normal_(mg.zeros(5)), D.VonMises(x, x).sample()", "mg.erf(x), mg.erfc(x), mg.lgamma(x), mg.special.xlogy(x, x), mg.special.legendre_polynomial_p(x, 3)", "nn.functional.gelu(leaf).sum().backward()", "mg.linalg.lu(mg.eye(40))",
