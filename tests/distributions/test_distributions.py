@@ -304,6 +304,10 @@ def test_expand_leaves_the_attributes_of_a_subclass_to_the_subclass() -> None:
             d.expand((2,))
 
 
+def test_the_shape_of_a_sample_is_a_size() -> None:
+    assert D.Normal(mg.zeros(3), 1.0)._extended_shape((2,)).numel() == 6
+
+
 def test_what_was_computed_lazily_is_expanded_or_computed_again() -> None:
     d = D.Bernoulli(logits=mg.zeros(3))
     assert d.probs.shape == (3,)

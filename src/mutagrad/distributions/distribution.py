@@ -193,8 +193,8 @@ class Distribution:
         made._validate_args = self._validate_args
         return made
 
-    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> tuple[int, ...]:
-        return (*Size(sample_shape), *self._batch_shape, *self._event_shape)
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
+        return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _validate_sample(self, value: Tensor) -> None:
         """Raises unless a value can have been drawn from this."""
