@@ -537,11 +537,7 @@ def resize_as_(x: TensorBase, the_template: TensorBase, *, memory_format: memory
 
 def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
          stride: Sequence[int] | None = None) -> Any:
-<<<<<<< HEAD
-    """Make the tensor a window on the memory of another: all of it, or as described; in no_grad its history stays."""
-=======
     """Make the tensor a window on the memory of another, all of it or as described. Its history stays under no_grad."""
->>>>>>> w-libsb
     if OTHER_KIND:
         check_inside(x)
     unrecorded = x.requires_grad and not mode.grad
