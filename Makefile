@@ -11,7 +11,7 @@ PEERS := .venv-peers/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
 PYTEST := -m pytest -q -n 2 --dist worksteal
 
-.PHONY: anew tour test matrix smoke soak oracle coverage saves compiled stubs bench bench-peers bench-scale bench-calls bench-document bench-xla bench-gpu examples lint clean help
+.PHONY: anew tour test matrix smoke soak oracle coverage saves compiled stubs docs libraries bench bench-peers bench-scale bench-calls bench-document bench-xla bench-gpu examples lint clean help
 
 help:
 	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
@@ -23,6 +23,8 @@ help:
 	@echo "make saves   asks PyTorch 2.13 what it keeps for backward, and writes src/mutagrad/explain/torch_saves.json"
 	@echo "make compiled  writes the list in docs/compiled.md: what a compiled step refuses"
 	@echo "make stubs   writes the .pyi files: what type checkers and editors know of the package"
+	@echo "make libraries  the tests of libraries that are written for PyTorch; writes docs/libraries.md"
+	@echo "make docs    builds the site: documents, API reference, notebooks"
 	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
 	@echo "make bench-peers  JAX, MyGrad, autograd, tinygrad, Warp and Taichi on some of its programs"
 	@echo "make bench-scale  one of 100,000 views, of a million writes, of ten million nodes: what it costs"
@@ -69,6 +71,14 @@ oracle: .venv-oracle/ready
 
 compiled: .venv/ready
 	PYTHONPATH=tests:tests/xla $(BIN)/python -m refused
+
+# The site, in build/site. Its pages open from there; searching them needs a server: python3 -m http.server -d build/site
+docs: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Other libraries' own tests, with torch meaning mutagrad. ONLY takes names and options: make libraries ONLY="einops --torch"
+libraries: .venv/ready
+	PYTHONPATH=tests $(BIN)/python -m libraries $(ONLY)
 
 bench-xla: .venv/ready
 	$(BIN)/python benchmarks/xla.py
@@ -136,9 +146,9 @@ examples: .venv-examples/ready
 		echo "== $$script"; OPENBLAS_NUM_THREADS=1 $(EXAMPLES)/python $$script || exit 1; done
 
 # Where there is a stub, mypy does not look at the source unless it is named.
-STUBBED = $(patsubst %.pyi,%.py,$(wildcard src/mutagrad/*.pyi src/mutagrad/*/*.pyi))
+STUBBED = $(wildcard $(patsubst %.pyi,%.py,$(wildcard src/mutagrad/*.pyi src/mutagrad/*/*.pyi)))
 lint: .venv/ready
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs/site
 	$(BIN)/mypy
 	$(BIN)/mypy --cache-dir .mypy_cache/sources $(STUBBED)
 

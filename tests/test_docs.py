@@ -205,11 +205,11 @@ def test_make_commands_exist(document: Path) -> None:
     assert {a or b for a, b in named} <= targets
 
 
-def test_the_table_in_the_readme_is_from_the_tour(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_of_mutating_programs_is_from_the_tour(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     assert tour.main([]) == 0
     printed = capsys.readouterr().out
-    shown = next(b.text for b in blocks(ROOT / "README.md") if b.text.startswith("   program"))
+    shown = next(b.text for b in blocks(ROOT / "docs/mutation.md") if b.text.startswith("   program"))
     rows = [line for line in shown.splitlines() if line.strip() not in ("", "...")]
     assert len(rows) > 8
     assert [line for line in rows if line not in printed] == []

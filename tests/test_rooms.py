@@ -144,6 +144,6 @@ def test_sockets_are_few_and_lead_to_modules() -> None:
     """Each is an import upwards."""
     asked = {name for path in MODULES.values() for name in re.findall(r'\bsocket\("(\w+)"\)', path.read_text(encoding="utf-8"))}
     assert asked == set(_lazy.SOCKETS) == {
-        "array_api", "compile", "cuda", "devices", "loops", "mesh", "meta", "norms", "processes", "top", "torch_function", "trace"}
+        "array_api", "compile", "cuda", "devices", "loops", "mesh", "meta", "norms", "processes", "sparse", "top", "torch_function", "trace"}
     missing = {"compile", "loops", "mesh", "processes"} if importlib.util.find_spec("jax") is None else set()
     assert all(sockets.socket(name).__name__ == module for name, module in _lazy.SOCKETS.items() if name not in missing)

@@ -67,6 +67,8 @@ ACCEPTED = """
 import mutagrad as mg
 import mutagrad.nn.functional as F
 from mutagrad import nn
+from mutagrad.errors import ShapeError
+from mutagrad.linalg import svd
 from mutagrad.utils.data import DataLoader, TensorDataset
 from typing_extensions import assert_type
 
@@ -111,6 +113,8 @@ assert_type(mg.allclose(x, x), bool)
 assert_type(x > 0, mg.Tensor)
 assert_type(mg.where(x > 0, x, 0.0), mg.Tensor)
 assert_type(mg.linalg.svd(x).S, mg.Tensor)
+assert_type(svd(x).S, mg.Tensor)
+assert issubclass(ShapeError, RuntimeError)
 assert_type(mg.fft.fft(x), mg.Tensor)
 assert_type(nn.Parameter(x).zero_(), nn.Parameter)
 y = x.clone()
@@ -193,7 +197,7 @@ def sample_program() -> str:
 
 
 def listed_calls() -> str:
-    return "\n".join(["import mutagrad as mg", "x = i = c = mg.ones(2)", *CALLS])
+    return "\n".join(["import mutagrad as mg", "x = i = c = s = r = k = mg.ones(2)", *CALLS])
 
 
 @pytest.fixture(scope="module")

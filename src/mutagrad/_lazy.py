@@ -31,11 +31,12 @@ ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
 # Public paths of modules that are in another room.
 ALIASES = {
     **{name: f"torch_api.{name}" for name in (
-        "__config__", "_utils", "amp", "compiler", "control", "fft", "futures", "hub", "library", "linalg", "masked",
+        "__config__", "_utils", "_vmap_internals", "amp", "compiler", "control", "fft", "futures", "fx", "hub",
+        "library", "linalg", "masked",
         "meta", "multiprocessing", "overrides", "profiler", "quasirandom", "settings", "signal", "special", "testing",
         "types", "version")},
     **{name: f"torch_api.unavailable.{name}" for name in (
-        "_C", "_dynamo", "_inductor", "accelerator", "backends", "cpu", "cuda", "export", "fx", "jit", "mps", "onnx",
+        "_C", "_dynamo", "_inductor", "accelerator", "backends", "cpu", "cuda", "export", "jit", "mps", "onnx",
         "quantization", "xpu")},
     **{f"nn.modules.{name}": f"nn.{name}" for name in ("adaptive", "lazy", "module")},
     **{f"nn.modules.{name}": "nn.shapes" for name in (
@@ -50,7 +51,6 @@ ALIASES = {
     "return_types": "base.return_types",
     "serialization": "files.serialization",
     "storage": "tensors.typed_storage",
-    "utils._pytree": "base.pytree",
     "utils.collect_env": "torch_api.collect_env",
     "utils.flop_counter": "torch_api.flop_counter",
 }
@@ -65,7 +65,7 @@ ALIASES |= {
     "distributions.triangles": "distributions.tril", "optim.cycles": "optim.cyclic", "optim.several": "optim.chained",
     "optim.whole": "optim.per_parameter",
     "_size": "core.size", "copying": "tensors.copying", "dtypes": "core.dtypes", "ops.activation": "ops.nn.activation",
-    "ops.resample": "ops.nn.resample", "ops.sparse": "sparse.matrix", "pickled": "files.safe_unpickler"}
+    "ops.resample": "ops.nn.resample", "ops.sparse": "sparse.products", "pickled": "files.safe_unpickler"}
 
 # In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.
 _WRITES = """
@@ -80,7 +80,10 @@ WRITES = frozenset(_WRITES.split())
 OTHERS = {name: module for module, names in {
     "autograd.modes": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "base.layout": "sparse_bsc sparse_bsr sparse_csc sparse_csr",
-    "core.dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
+    "core.dtypes": """
+        chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu qint32 qint8 quint2x4
+        quint4x2 quint8""",
+    "distributions.gamma": "_standard_gamma",
     "explain.describe": "describe",
     "explain.doctor.report": "doctor",
     "explain.draw": "draw",
@@ -107,9 +110,9 @@ OTHERS = {name: module for module, names in {
         is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode
         set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_warn_always
         use_deterministic_algorithms""",
-    "torch_api.unavailable._C": "PyTorchFileReader",
+    "torch_api.unavailable._C": "PyTorchFileReader TensorType",
     "torch_api.unavailable.cuda": "Event Stream",
-    "torch_api.unavailable.fx": "SymBool SymFloat SymInt",
+    "torch_api.unavailable.symbols": "SymBool SymFloat SymInt",
     "torch_api.unavailable.jit": "ScriptFunction ScriptModule",
     "utils.dlpack": "to_dlpack",
 }.items() for name in names.split()}
@@ -118,7 +121,7 @@ OTHERS = {name: module for module, names in {
 SOCKETS = {name: f"mutagrad.{module}".rstrip(".") for name, module in {
     "array_api": "array_api", "compile": "xla.compile", "cuda": "xla.cuda", "devices": "xla.devices",
     "loops": "xla.loops", "mesh": "xla.mesh", "meta": "torch_api.meta", "norms": "ops.linalg.norms",
-    "processes": "xla.processes", "top": "", "torch_function": "torch_api.torch_function",
+    "processes": "xla.processes", "sparse": "sparse", "top": "", "torch_function": "torch_api.torch_function",
     "trace": "explain.tracing",
 }.items()}
 

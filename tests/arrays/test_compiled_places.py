@@ -197,13 +197,13 @@ def test_positions_out_of_range_are_told_before_anything_is_written() -> None:
         index[99, 89] = bad
         for call in (lambda: x.gather(1, index), lambda: x.scatter_add_(1, index, mg.ones(100, 90)), lambda: x.scatter_(1, index, mg.ones(100, 90)),
                      lambda: x.scatter_reduce(1, index, mg.ones(100, 90), "amax")):
-            with pytest.raises(IndexError, match=f"index: {bad} is out of range for dimension 1 of size 90"):
+            with pytest.raises(IndexError, match=f"index {bad} is out of bounds for dimension 1 with size 90"):
                 call()
     for bad in (100, -101):
         rows = mg.zeros(9000, dtype=mg.int64)
         rows[8999] = bad
         for call in (lambda: x[rows], lambda: x.index_put_((rows, rows * 0), mg.ones(9000)), lambda: x.__setitem__((rows, rows * 0), mg.ones(9000))):
-            with pytest.raises(IndexError, match=f"index: {bad} is out of range for dimension 0 of size 100"):
+            with pytest.raises(IndexError, match=f"index {bad} is out of bounds for dimension 0 with size 100"):
                 call()
     assert not x.any()
 

@@ -571,3 +571,29 @@ def test_the_gradient_of_a_computed_tensor_does_not_need_its_own_past() -> None:
     z = (y * 3).sum()
     y.sum().backward()  # frees what exp has saved
     same(mg.autograd.grad(z, y)[0], [3, 3, 3])
+
+
+def test_inputs_may_be_a_dictionary():
+    x, y = mg.tensor(2.0, requires_grad=True), mg.tensor(3.0, requires_grad=True)
+    found = mg.autograd.grad(x * y, {"a": x, 7: y})
+    assert found == {"a": 3.0, 7: 2.0}
+    rows = mg.autograd.grad(mg.stack([x, y]), {"a": x}, mg.eye(2), is_grads_batched=True)
+    assert rows["a"].tolist() == [1.0, 0.0]
+    (x * y).backward(inputs={"a": x})
+    assert x.grad == 3.0 and y.grad is None
+
+
+def test_gradcheck_gives_a_function_the_very_tensors():
+    class Module(mg.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = mg.nn.Parameter(mg.tensor([1.0, 2.0], dtype=mg.float64))
+
+    module, seen = Module(), set()
+
+    def loss(weight):
+        seen.add((type(weight), weight is module.weight))
+        return module.weight ** 3
+
+    assert mg.autograd.gradcheck(loss, (module.weight,)) and seen == {(mg.nn.Parameter, True)}
+    assert module.weight.tolist() == [1.0, 2.0] and module.weight.is_leaf

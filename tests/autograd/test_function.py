@@ -423,3 +423,61 @@ def test_defaults_of_forward_reach_the_context() -> None:
     x = leaf(2.0)
     Power.apply(x).backward()
     same(x.grad, [12])
+
+
+class Power(Function):
+    @staticmethod
+    def forward(ctx, x, y, k=2.0):
+        ctx.save_for_backward(x, y)
+        ctx.k = k
+        return x * y * k
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return (g * y * ctx.k, g * x * ctx.k, None)[:len(ctx.needs_input_grad)]
+
+
+class Separate(Function):
+    @staticmethod
+    def forward(x, k=2.0):
+        return x * k
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.k = inputs[1]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.k, None
+
+
+class Boxed(Function):
+    boxed_grads_call = True
+
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * 2, y * 3
+
+    @staticmethod
+    def backward(ctx, grads):
+        assert type(grads) is list
+        first = grads.pop(0)
+        return first * 2, grads.pop() * 3
+
+
+def test_arguments_by_name():
+    x, y = mg.tensor(2.0, requires_grad=True), mg.tensor(3.0, requires_grad=True)
+    for call, factor in ((lambda: Power.apply(x, y=y), 2), (lambda: Power.apply(y=y, x=x), 2), (lambda: Power.apply(x, k=5.0, y=y), 5)):
+        assert [g.item() for g in mg.autograd.grad(call(), [x, y])] == [3.0 * factor, 2.0 * factor]
+    assert mg.autograd.grad(Separate.apply(k=4.0, x=x), x)[0] == 4
+    for call, what in ((lambda: Power.apply(x, k=1.0), "missing required argument: 'y'"), (lambda: Power.apply(x, y, z=1), "unexpected keyword argument 'z'")):
+        with pytest.raises(TypeError, match=what):
+            call()
+
+
+def test_gradients_in_a_box():
+    x, y = mg.tensor(2.0, requires_grad=True), mg.tensor(3.0, requires_grad=True)
+    a, b = Boxed.apply(x, y)
+    (a * b).backward()
+    assert (x.grad.item(), y.grad.item()) == (18.0, 12.0)

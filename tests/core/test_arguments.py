@@ -24,6 +24,15 @@ def test_keywords(found: Any, expected: Any) -> None:
     assert found.shape == expected.shape and mg.equal(found, expected)
 
 
+@pytest.mark.parametrize(("one_by_one", "together"), [
+    (X.broadcast_to(4, 2, 3), X.broadcast_to((4, 2, 3))), (X[0].broadcast_to(3), X[0]),
+    (X[:1, :1].squeeze(0, 1), X[:1, :1].squeeze((0, 1))), (X.count_nonzero(0, 1), X.count_nonzero((0, 1))), (X[:1].clone().squeeze_(0, 1), X[0]),
+    (mg.broadcast_to(X, 4, 2, 3), X.broadcast_to(mg.Size([4, 2, 3]))), (X.flip(0, 1), X.flip([0, 1])), (X.repeat(2, 1), X.repeat([2, 1])),
+], ids=str)
+def test_sizes_and_dimensions_one_by_one_or_together(one_by_one: Any, together: Any) -> None:
+    assert one_by_one.shape == together.shape and mg.equal(one_by_one, together)
+
+
 @pytest.mark.parametrize("name", ["clone", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "t", "movedim", "expand_as", "broadcast_to",
                                   "select", "narrow", "split", "chunk", "unbind", "diagonal", "unfold", "as_strided", "repeat", "tile", "flip", "roll", "gather",
                                   "index_select", "index_add", "index_put", "masked_fill", "scatter", "scatter_add", "scatter_reduce", "take", "nonzero",
@@ -60,7 +69,7 @@ def test_settings_of_new_tensors() -> None:
                  mg.rand_like(X, memory_format=mg.preserve_format, **plain), X.new_zeros(2, **plain), X.new_tensor([1.0], **plain)):
         assert made.requires_grad and made.is_leaf and made.layout is mg.strided
     with pytest.raises(NotImplementedError):
-        mg.zeros(2, layout=mg.sparse_coo)
+        mg.ones(2, layout=mg.sparse_coo)
     with pytest.raises(RuntimeError):
         mg.zeros(2, pin_memory=True)
 
@@ -70,8 +79,8 @@ def test_new_numbers_into_old_memory() -> None:
     assert mg.zeros(3, out=target) is target and target.tolist() == [0, 0, 0]
     assert mg.arange(3, out=target) is target and target.tolist() == [0, 1, 2]
     assert mg.ones(3, out=mg.zeros(3, dtype=mg.int64)).dtype is mg.int64
-    with pytest.raises(RuntimeError):
-        mg.zeros(4, out=target)
+    with pytest.warns(UserWarning, match="was resized"):
+        assert mg.zeros(4, out=target) is target and target.tolist() == [0, 0, 0, 0]
 
 
 def test_channels_last_is_an_order_of_memory() -> None:
@@ -124,3 +133,16 @@ def test_the_old_order_of_numbers_and_tensors() -> None:
         assert mg.equal(getattr(x, name)(*old), expected) and mg.equal(getattr(mg, name)(x, *old), expected) and mg.equal(getattr(x.clone(), name + "_")(*old), expected)
     with pytest.warns(UserWarning, match="deprecated"):
         x.add_(1, y)
+
+
+@pytest.mark.parametrize(("array", "tensor", "dtype"), [
+    (np.ones(2, np.int64), mg.ones(2), mg.float64), (np.ones(2, np.float32), mg.ones(2, dtype=mg.int64), mg.float64), (np.ones(2, bool), mg.ones(2), mg.float32),
+    (np.array(2.0), mg.ones(2), mg.float64), (np.ones(2, np.float32), mg.ones(2), mg.float32), (np.ones(2, np.int32), mg.ones(2, dtype=mg.int32), mg.int32)], ids=str)
+def test_a_result_of_numpys_arrays_and_tensors_is_of_numpys_type(array: Any, tensor: Any, dtype: Any) -> None:
+    """PyTorch has NumPy compute it; gradients pass all the same."""
+    assert (tensor * array).dtype is (array * tensor).dtype is (tensor + array).dtype is dtype
+    assert (tensor / array).dtype is (array / tensor).dtype is (dtype if dtype.is_floating_point else mg.float64)
+    if tensor.is_floating_point():
+        leaf = tensor.clone().requires_grad_()
+        (array * leaf).sum().backward()
+        assert leaf.grad is not None and leaf.grad.dtype is tensor.dtype and leaf.grad.tolist() == np.broadcast_to(array, 2).astype(float).tolist()

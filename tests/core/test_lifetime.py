@@ -150,11 +150,11 @@ def test_nothing_outlives_its_tensors(build: Any, size: int) -> None:
         y = build(x)
         if x.grad is not None:
             x.grad = None
-        watched = [ref(v) for v in (x, y, y.grad_fn) if v is not None and not hasattr(v, "leaf")]
+        watched = [ref(v) for v in (x, y, y.grad_fn) if v is not None]
         stack, seen = [y.grad_fn], set()
         while stack:
             node = stack.pop()
-            if node is not None and node not in seen and not hasattr(node, "leaf"):
+            if node is not None and node not in seen:
                 seen.add(node)
                 watched.append(ref(node))
                 stack += [n for n, _ in node.next_functions]

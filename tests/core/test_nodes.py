@@ -309,3 +309,21 @@ def test_mistakes_in_packing() -> None:
         pass
     with graph.saved_tensors_hooks(*HALVED), pytest.raises(RuntimeError, match="not now"), graph.disable_saved_tensors_hooks("not now"):
         pass
+
+
+def test_the_graph_of_a_program_shows_views_and_ends_at_leaves():
+    x = mg.ones(3, 2, requires_grad=True)
+    z, leaf = x[0] * 2, (x * 1).grad_fn.next_functions[0][0]
+    view = z.grad_fn.next_functions[0][0]
+    assert "View" in view.name() and view.next_functions == ((leaf, 0),) and leaf.variable is x and isinstance(view, graph.Node)
+    assert view == z.grad_fn.next_functions[0][0] and len({view, z.grad_fn.next_functions[0][0]}) == 1 and view != (x[1] * 2).grad_fn.next_functions[0][0]
+    for whole in (x + 1, x + mg.ones(4, 3, 2), x.sum(), x @ mg.ones(2, 2)):  # broadcasting makes no view
+        assert whole.grad_fn.next_functions[0][0] is leaf
+    y = mg.zeros(3)
+    y[1] = z[0] * 3
+    found, waiting = set(), [(y.t() * 2).sum().grad_fn]
+    while waiting:
+        node = waiting.pop()
+        found.add(node)
+        waiting += [f for f, _ in node.next_functions if f is not None]
+    assert leaf in found

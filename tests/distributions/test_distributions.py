@@ -268,3 +268,142 @@ def test_edges() -> None:
         D.Independent(D.Bernoulli(mg.ones(3) / 2), 1).enumerate_support()
     with pytest.raises(ValueError, match=r"Expected value argument .* to be within the support .*"):
         D.Beta(1.0, 1.0).log_prob(mg.tensor(float("nan")))
+
+
+# What libraries' subclasses ask.
+
+
+class Measured(D.Normal):
+    """Has tensors of its own, which have nothing to do with the batch."""
+
+    def __init__(self, loc: Any, scale: Any) -> None:
+        self.table, self.calls = mg.arange(5.0), [1]
+        super().__init__(loc, scale)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(Measured, _instance)
+        made.table = self.table
+        return super().expand(batch_shape, _instance=made)
+
+
+class Unready(D.Normal):
+    def __init__(self, loc: Any) -> None:
+        super().__init__(loc, 1.0)
+
+
+class Unknown(D.Distribution):
+    arg_constraints: Any = {}
+
+
+def test_expand_leaves_the_attributes_of_a_subclass_to_the_subclass() -> None:
+    d = Measured(mg.zeros(3), 1.0)
+    wide = d.expand((2, 3))
+    assert type(wide) is Measured and wide.table is d.table and not hasattr(wide, "calls") and wide.scale.shape == (2, 3)
+    for d in (Unready(0.0), Unknown()):
+        with pytest.raises(NotImplementedError, match="expand"):
+            d.expand((2,))
+
+
+def test_what_was_computed_lazily_is_expanded_or_computed_again() -> None:
+    d = D.Bernoulli(logits=mg.zeros(3))
+    assert d.probs.shape == (3,)
+    wide = d.expand((2, 3))
+    assert wide.probs.shape == wide.logits.shape == (2, 3)
+
+
+class Held(D.MultivariateNormal):
+    """Keeps its factor where it wants to, as gpytorch's does."""
+
+    @property
+    def _unbroadcasted_scale_tril(self) -> Any:
+        return self._kept_factor
+
+    @_unbroadcasted_scale_tril.setter
+    def _unbroadcasted_scale_tril(self, value: Any) -> None:
+        self._kept_factor = value
+
+
+class Checked(D.Independent):
+    """Has whether it is checked in common with what it is made of."""
+
+    @property
+    def _validate_args(self) -> bool:  # type: ignore[override]
+        return self.base_dist._validate_args
+
+    @_validate_args.setter
+    def _validate_args(self, value: bool) -> None:
+        self.base_dist._validate_args = value
+
+
+def test_what_a_distribution_is_made_of_is_there_before_it_is_made() -> None:
+    assert Checked(D.Normal(mg.zeros(3, 2), 1.0), 1).expand((4, 3)).base_dist.batch_shape == (4, 3, 2)
+
+
+class Table(D.MultivariateNormal):
+    """Shows its vectors as tables."""
+
+    @property
+    def event_shape(self) -> Any:
+        return mg.Size([2, 2])
+
+
+def test_a_subclass_may_show_its_events_in_another_shape() -> None:
+    plain, table = (kind(mg.zeros(4), mg.eye(4)) for kind in (D.MultivariateNormal, Table))
+    assert mg.equal(table.entropy(), plain.entropy())
+
+
+def test_the_factor_of_a_covariance_is_kept_as_it_was_given() -> None:
+    for kind in (D.MultivariateNormal, Held):
+        d = kind(mg.zeros(4, 2), mg.eye(2) * 4)
+        assert d._unbroadcasted_scale_tril.shape == (2, 2) and d.scale_tril.shape == (4, 2, 2)
+        assert mg.equal(d.variance, mg.full((4, 2), 4.0)) and d.entropy().shape == (4,)
+        wide = d.expand((3, 4))
+        assert wide._unbroadcasted_scale_tril is d._unbroadcasted_scale_tril and wide.precision_matrix.shape == (3, 4, 2, 2)
+    low = D.LowRankMultivariateNormal(mg.zeros(4, 2), mg.ones(2, 1), mg.ones(2))
+    assert low._unbroadcasted_cov_factor.shape == (2, 1) and low._capacitance_tril.shape == (1, 1) and low.scale_tril.shape == (4, 2, 2)
+    assert D.Wishart(mg.tensor([3.0, 4.0]), mg.eye(2))._unbroadcasted_scale_tril.shape == (2, 2)
+
+
+class Learned(D.Transform, mg.nn.Module):
+    domain = codomain = D.constraints.real
+    bijective = True
+
+    def __init__(self) -> None:
+        super().__init__(cache_size=1)
+        self.shift = mg.nn.Parameter(mg.ones(()))
+
+    def _call(self, x: Any) -> Any:
+        return x + self.shift
+
+
+class Prior(D.Normal, mg.nn.Module):
+    """A distribution whose parameters are buffers: attributes that can be deleted."""
+
+    def __init__(self) -> None:
+        super().__init__(mg.zeros(2), 1.0)
+        for name in ("loc", "scale"):
+            value = getattr(self, name)
+            delattr(self, name)
+            self.register_buffer(name, value.clone())
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return super().expand(batch_shape, _instance=D.Normal.__new__(D.Normal))
+
+
+def test_distributions_and_transforms_inherit_cooperatively() -> None:
+    transform = Learned()
+    assert [name for name, _ in transform.named_parameters()] == ["shift"]
+    assert transform(mg.zeros(2)).tolist() == [1.0, 1.0]
+    prior = Prior()
+    assert sorted(prior.state_dict()) == ["loc", "scale"] and prior.log_prob(mg.zeros(2)).shape == (2,)
+    assert prior.expand((3, 2)).loc.shape == (3, 2)
+
+
+def test_what_a_class_says_of_its_support_and_of_its_transform() -> None:
+    assert D.Categorical.support.is_discrete and D.Categorical.support.event_dim == 0  # type: ignore[attr-defined]
+    assert not D.TransformedDistribution.support.is_discrete and D.LogNormal.has_rsample is True  # type: ignore[attr-defined]
+    assert not D.AffineTransform.domain.is_discrete and not D.ComposeTransform.codomain.is_discrete
+    assert D.constraints.is_dependent(D.CatTransform.domain) and issubclass(D.HalfNormal, D.TransformedDistribution)
+    assert all(c.event_dim == 0 and not c.is_discrete for kind in (D.Uniform, D.Normal) for c in kind.arg_constraints.values())
+    with pytest.raises(NotImplementedError):
+        _ = D.Independent.support.is_discrete  # type: ignore[attr-defined]

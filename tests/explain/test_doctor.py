@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import mutagrad as mg
-from explain import transformed_programs
+from explain import kept_programs, transformed_programs
 from mutagrad.explain.doctor.diagnosis import Diagnosis
 
 START = "x = torch.ones(3, requires_grad=True)\n"
@@ -52,6 +52,7 @@ PROGRAMS = {
     "only one gradient wanted": ("w = torch.ones(3)\ny = x * w\nx2 = x.detach()\ny.sum().backward()", "accepts", None, 0),
     "write after backward": ("y = x * x\ny.sum().backward()\nx.data.mul_(3)", "accepts", None, 0),
     **transformed_programs.PROGRAMS,
+    **kept_programs.PROGRAMS,
     "training": ("w = torch.nn.Linear(3, 1)\ntorch.nn.init.ones_(w.weight)\no = torch.optim.Adam(w.parameters())\nfor _ in range(3):\n    o.zero_grad()\n"
                  "    w(x).sum().backward()\n    o.step()", "accepts", None, 0),
 }
@@ -63,9 +64,9 @@ def diagnosed(source: str, name: str = "program.py") -> Diagnosis:
     return found
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *kept_programs.VALUES])
 def test_verdict_and_place(name: str) -> None:
-    source, verdict, kind, line = PROGRAMS[name]
+    source, verdict, kind, line = (PROGRAMS | kept_programs.VALUES)[name]
     found = diagnosed(START + source)
     assert found.findings.verdict == verdict, [f.message for f in found.findings]
     if kind is not None:
@@ -81,6 +82,9 @@ REFUSED = {
         "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a):\n        a.mul_(3)\n        return a * 2\n"
         "    @staticmethod\n    def backward(ctx, g):\n        return g * 6\nh = x * 2\n(F.apply(h).sum() + (h * h).sum()).backward()",
         "wrong", "not_marked_dirty", 11),
+    "what a checkpoint reads": (
+        "n = torch.zeros(3)\ndef f(a):\n    n.add_(1)\n    return a * n\ny = torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False)\n"
+        "y.sum().backward()", "wrong", "changed_before_recomputed", 7),
 }
 
 

@@ -292,7 +292,7 @@ def test_an_escaped_tensor_says_what_it_is() -> None:
 def test_indices_are_checked_in_every_slice() -> None:
     table = mg.arange(3.0)
     alike([vmap(lambda i: table[i])(mg.tensor([0, -1, 2]))], [mg.tensor([0.0, 2.0, 2.0])])
-    with pytest.raises(IndexError, match="out of range"):
+    with pytest.raises(IndexError, match="out of bounds"):
         vmap(lambda i: table[i])(mg.tensor([0, 3]))
     with pytest.raises(IndexError, match="Target 7"):
         vmap(lambda t: nn.functional.cross_entropy(mg.zeros(1, 4), t[None]))(mg.tensor([1, 7]))

@@ -36,9 +36,12 @@ def weights(g, shape):
 
 
 def keep_line(g, seen, shape, how):
-    """What has a name already may be a leaf, or keep the gradient of another version: there, a view is asked to keep its own."""
+    """What has a name already may be a leaf, or keep the gradient of another version: there, a view is asked to keep its own.
+
+    A whole tensor keeps the gradient of its newest version, which later statements make: tests/core/test_aliases.py asks that.
+    """
     probe = g.new_probe(shape)
-    seen += "[...]" * (seen in g.names)
+    seen += "[...]" * (seen in g.names or how == "retain" and seen.isidentifier())
     return f"keep({seen}, {probe}, {probe!r}, {how!r}, kept)"
 
 

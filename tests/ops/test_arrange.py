@@ -11,7 +11,7 @@ import mutagrad as mg
 def test_shapes_that_broadcast() -> None:
     found = mg.broadcast_shapes((5, 1), (7,), 1)
     assert found == (5, 7) and isinstance(found, mg.Size)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="Shape mismatch: objects cannot be broadcast to a single shape"):
         mg.broadcast_shapes((2,), (3,))
 
 
@@ -117,8 +117,8 @@ def test_numbers_in_a_row_are_written_into_any_shape_of_as_many() -> None:
     mg.arange(0, 4, out=x.narrow(1, 1, 2))
     assert x.tolist() == [[0, 0, 1], [0, 2, 3]]
     assert mg.linspace(0, 3, 4, out=mg.zeros(2, 2)).tolist() == [[0, 1], [2, 3]]
-    with pytest.raises(RuntimeError, match="shape"):
-        mg.arange(0, 5, out=mg.zeros(2, 2))
+    with pytest.warns(UserWarning, match="was resized"):
+        assert mg.arange(0, 5, out=mg.zeros(2, 2)).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("stacking", [mg.hstack, mg.vstack, mg.dstack, mg.column_stack, mg.cat, mg.stack])

@@ -175,3 +175,40 @@ def test_gradients_of_symmetric_matrices_are_symmetric(call: Any) -> None:
     found = gradient(lambda x: call(x) * mg.arange(9.0, dtype=mg.float64).reshape(3, 3), a)
     close(found, found.T)
     assert np.abs(found).max() > 0.1
+
+
+@pytest.mark.parametrize("size", [3, 40, 200])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_minor_that_is_to_blame_is_the_one_that_the_factorization_met(size, kind):
+    points = np.linspace(0.0, 1.0, size, dtype=kind)[:, None]
+    almost = np.exp(-((points - points.T) / kind(0.5)) ** 2) - kind(1e-9) * np.eye(size, dtype=kind)  # rounding decides
+    broken = np.eye(size, dtype=kind)
+    broken[-2, -2] = -1
+    factor, info = mg.linalg.cholesky_ex(mg.tensor(np.stack([broken, np.eye(size, dtype=kind), almost])))
+    assert info[:2].tolist() == [size - 1, 0] and mg.equal(factor[1], mg.eye(size, dtype=factor.dtype)) and factor[0].isnan().any()
+    assert bool(factor[2].isnan().any()) == bool(info[2] > 0)
+
+
+def test_a_factorization_that_fails_by_rounding_alone_has_an_order(monkeypatch):
+    def fails(a):
+        raise np.linalg.LinAlgError("not positive definite")
+
+    monkeypatch.setattr("mutagrad.arrays.lapack.cholesky", fails)
+    factor, info = mg.linalg.cholesky_ex(mg.eye(3))
+    assert factor.isnan().all() and info >= 1
+    with pytest.raises(RuntimeError, match="positive-definite"):
+        mg.linalg.cholesky(mg.eye(3))
+
+
+def test_a_matrix_that_is_singular_by_rounding_alone_is_solved(monkeypatch):
+    def fails(*_):
+        raise np.linalg.LinAlgError("Singular matrix")
+
+    x = mg.tensor(np.random.default_rng(0).normal(size=(2, 4, 4)))
+    expected = [mg.linalg.inv(x), mg.linalg.solve(x, x + 1), mg.linalg.solve(x, x[..., 0])]
+    monkeypatch.setattr("mutagrad.arrays.lapack.inv", fails)
+    monkeypatch.setattr("mutagrad.arrays.lapack.solve", fails)
+    found = [mg.linalg.inv(x), mg.linalg.solve(x, x + 1), mg.linalg.solve(x, x[..., 0])]
+    assert all(mg.allclose(a, b) for a, b in zip(found, expected))
+    with pytest.raises(RuntimeError, match="singular"):
+        mg.linalg.inv(mg.zeros(2, 2))

@@ -266,7 +266,7 @@ def test_seed_is_another_each_time() -> None:
 @pytest.mark.parametrize("draw", [lambda n: mg.randn(n), lambda n: mg.randn(n, dtype=mg.float64), lambda n: mg.empty(n).exponential_(),
                                   lambda n: mg.normal(mg.zeros(n), 2.0), lambda n: mg.empty(n).normal_(1, 2), lambda n: mg.randn(n, dtype=mg.complex64)])
 def test_many_numbers_do_not_depend_on_threads(draw: Any) -> None:
-    """They are drawn in blocks, of which each has a source of its own, and none is drawn twice."""
+    """Threads share what is made of the words, not the words, and none is drawn twice."""
     before, found = mg.get_num_threads(), []
     try:
         for threads in (1, 2, 3):

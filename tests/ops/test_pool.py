@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
+from tools import same
 
 F = mg.nn.functional
 
@@ -62,3 +63,52 @@ def test_bad_arguments_say_what_would_fit() -> None:
         F.max_pool2d([[1.0]], 2)
     with pytest.raises(TypeError, match="kernel_size"):
         F.max_pool2d(x, 2.5)
+
+
+# --------------------------------------------------------------------------------------------------------- channels last
+
+KEEPING: dict[str, Any] = {
+    "max": lambda x: F.max_pool2d(x, 2), "average": lambda x: F.avg_pool2d(x, 2), "one": lambda x: F.adaptive_avg_pool2d(x, 1),
+    "adaptive": lambda x: F.adaptive_avg_pool2d(x, 3), "largest": lambda x: F.adaptive_max_pool2d(x, 2),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2), "cubic": lambda x: F.interpolate(x, size=5, mode="bicubic"),
+    "batch": lambda x: F.batch_norm(x, None, None, training=True), "group": lambda x: F.group_norm(x, 3)}
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_channels_that_are_last_stay_last(name: str) -> None:
+    rows = mg.tensor(np.random.default_rng(0).normal(size=(2, 3, 6, 8)), requires_grad=True)
+    x = rows.contiguous(memory_format=mg.channels_last)
+    found, plain = KEEPING[name](x), KEEPING[name](rows)
+    assert found.is_contiguous(memory_format=mg.channels_last) and plain.is_contiguous()
+    same(found.detach(), plain.detach())
+    got, = mg.autograd.grad((found * found).sum(), rows)
+    same(got, mg.autograd.grad((plain * plain).sum(), rows)[0])
+
+
+def test_places_of_the_largest_have_the_same_format() -> None:
+    x = mg.rand(1, 2, 4, 4).contiguous(memory_format=mg.channels_last)
+    for found in F.max_pool2d(x, 2, return_indices=True) + F.adaptive_max_pool2d(x, 2, return_indices=True):
+        assert found.is_contiguous(memory_format=mg.channels_last)
+    volume = mg.rand(1, 2, 4, 4, 4).contiguous(memory_format=mg.channels_last_3d)
+    assert F.max_pool3d(volume, 2).is_contiguous(memory_format=mg.channels_last_3d)
+
+
+# ---------------------------------------------------------------------------------------------------------------- resampling
+
+def test_lanczos_is_a_filter() -> None:
+    x = mg.eye(12, dtype=mg.float64)[None, :, None, :].requires_grad_()
+    rows = F.interpolate(x, size=(1, 5), mode="lanczos", antialias=True)[0, :, 0].T
+    same(rows.sum(1), np.ones(5))
+    same(rows[0, :4], [0.3782, 0.4311, 0.2449, 0.0162], 1e-4)  # as PyTorch 2.13
+    same(mg.autograd.grad(rows[0, 1], x)[0][0, 1, 0, :2], rows[0, :2].detach())
+    for wrong in ({}, {"antialias": True, "align_corners": True}):
+        with pytest.raises(ValueError, match="lanczos"):
+            F.interpolate(x, size=(1, 5), mode="lanczos", **wrong)
+
+
+def test_the_default_of_align_corners_warns() -> None:
+    image, theta = mg.ones(1, 1, 2, 2), mg.ones(1, 2, 3)
+    for call in (lambda **s: F.grid_sample(image, mg.zeros(1, 1, 1, 2), **s), lambda **s: F.affine_grid(theta, (1, 1, 2, 2), **s)):
+        with pytest.warns(UserWarning, match="Default grid_sample and affine_grid behavior"):
+            default = call()
+        same(default, call(align_corners=False))  # no warning

@@ -27,6 +27,52 @@ for p in net.parameters():
 out = net(torch.ones(1, 2))
 out.sum().backward()
 
+# ---- a layer in place whose input a module hook has wrapped: raises
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(inplace=True), nn.Linear(3, 1))
+for p in net.parameters():
+    nn.init.constant_(p, 0.5)
+net[0].register_full_backward_hook(lambda module, given, out: None)
+net(torch.ones(1, 2)).sum().backward()
+
+# ---- a layer in place inside of functional_call: raises
+import torch
+from torch import nn
+from torch.func import functional_call
+net = nn.Sequential(nn.Linear(2, 2), nn.Sigmoid(), nn.ReLU(inplace=True))
+params = {k: torch.full_like(v, 0.3, requires_grad=True) for k, v in net.named_parameters()}
+functional_call(net, params, (torch.ones(1, 2),)).sum().backward()
+grads = [p.grad for p in params.values()]
+
+# ---- what a recurrent layer has read: raises
+import torch
+from torch import nn
+gru, lstm = nn.GRU(3, 2), nn.LSTM(3, 2)
+for p in [*gru.parameters(), *lstm.parameters()]:
+    nn.init.constant_(p, 0.2)
+x = torch.ones(4, 1, 3, requires_grad=True)
+h = x * 2
+h0, c0 = x[:1, :, :2] * 1, x[:1, :, 1:] * 1
+out, _ = gru(h)
+h += 1
+also, _ = lstm(h, (h0, c0))
+h0.zero_()
+c0.zero_()
+(out.sum() + also.sum() + h.sum() + h0.sum()).backward()
+
+# ---- what attention has read three times: raises
+import torch
+from torch import nn
+attention = nn.MultiheadAttention(4, 2)
+for p in attention.parameters():
+    nn.init.constant_(p, 0.2)
+x = torch.arange(8.).reshape(2, 1, 4).requires_grad_()
+h = x * 1
+y, _ = attention(h, h, h)
+h += y
+h.sum().backward()
+
 # ---- state that is carried from step to step: raises
 import torch
 from torch import nn

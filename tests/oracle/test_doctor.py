@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
+from explain import kept_programs
 from explain.test_doctor import PROGRAMS, START, diagnosed
 from explain.transformed_programs import REWRITTEN
 from fuzz.generator import generate
@@ -52,6 +53,18 @@ def test_verdict(name: str) -> None:
     _, right = outcome(source, mg)
     same = found is None and right is None or found is not None and right is not None and np.allclose(found, right)
     assert same == (verdict == "accepts")
+
+
+@pytest.mark.parametrize("name", kept_programs.VALUES)
+def test_values(name: str) -> None:
+    """Of programs whose gradient PyTorch has right, and their values not."""
+    source, verdict, _, _ = kept_programs.VALUES[name]
+    sums = []
+    for library in (torch, mg):
+        names: dict[str, Any] = {"torch": library}
+        exec(START + source, names)
+        sums.append(names["y"].tolist())
+    assert (sums[0] == sums[1]) == (verdict == "accepts")
 
 
 @pytest.mark.parametrize("name", REWRITTEN)

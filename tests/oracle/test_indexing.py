@@ -152,7 +152,7 @@ def case(seed: int) -> Case:
 
 
 # Where an error in one library is none in the other, on purpose: words of the error, and the reason.
-STRICTER_HERE = {"is out of range": "positions are checked although the window is empty, and PyTorch would read none of them",
+STRICTER_HERE = {"is out of bounds": "positions are checked although the window is empty, and PyTorch would read none of them",
                  "single ellipsis": "several `...` are as good as one in PyTorch, and a mistake in NumPy",
                  "cannot be written into shape (0,": "a value must fit although there is no place to write it to"}
 STRICTER_THERE = {"Index put requires the source and destination dtypes match": "a write by position converts, as a write by slice does in both"}

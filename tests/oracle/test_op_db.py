@@ -80,7 +80,7 @@ ADAPTERS: dict[str, Callable[[Any], Any]] = {
 PARTLY = {
     **dict.fromkeys(("nn.functional.linear_cross_entropy-chunked", "nn.functional.linear_cross_entropy-chunked_none"), "options: the logits in chunks"),
     "logaddexp": "complex numbers",
-    "sparse.mm-reduce": "sparse matrices by rows, which all samples are",
+    **dict.fromkeys(("sparse.mm-reduce", "sparse.sampled_addmm"), "its samples, which are sparse, in this table: tests/oracle/test_sparse.py has others"),
     "chalf": "complex numbers of half precision",
 }
 
@@ -104,7 +104,7 @@ DELIBERATE = (
     Deliberate("copysign", "not [nan, nan, nan", "the sign of an infinite number turns it over, too"),
     Deliberate("addcdiv", "bfloat16[5, 5], float32[1, 5]", "PyTorch rounds the numerator to bfloat16 on its way to a float32 gradient"),
     Deliberate("polar", "gradient [0]", "PyTorch's is zero at zero, and of the wrong sign below"),
-    Deliberate("addbmm", "cannot be written into a tensor of shape", "a write never changes the shape of its target"),
+    Deliberate("addbmm", "cannot be written into a tensor of shape", "a write in place never changes the shape of its target"),
     Deliberate("cholesky_inverse", "gradient [0]", "the other triangle of the factor is not read, so it has no gradient"),
     Deliberate("cholesky_solve", "gradient [1]", "the other triangle of the factor is not read, so it has no gradient"),
     Deliberate("linalg.eig", "complex64[1, 1, 5, 5]", "eigenvalues come in no order, and LAPACKs differ"),

@@ -199,9 +199,9 @@ def test_integers_beside_fractions_mean_their_elements() -> None:
     same(written, mg.stack([relax.write_(row.clone(), p, 1.0) for row, p in zip(x, at.detach())]))
     twice = relax.write_(mg.zeros(3, 5), (mg.tensor([2, -1]), 1.5), mg.tensor([4.0, 8.0]))  # the same row by two names
     same(twice[2], [0, 5, 5, 0, 0])
-    with pytest.raises(IndexError, match="out of range"):
+    with pytest.raises(IndexError, match="out of bounds"):
         relax.read(x, (batch + 1, at))
-    with pytest.raises(IndexError, match="out of range"):
+    with pytest.raises(IndexError, match="out of bounds"):
         relax.write_(x, (batch + 1, at), 1.0)
 
 

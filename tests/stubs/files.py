@@ -20,6 +20,8 @@ from .signatures import function_text, signatures
 HOME = Path(mg.__file__).parent
 # Modules of functions that are made of operations.
 NAMESPACES = ("nn.functional", "torch_api.fft", "torch_api.linalg", "torch_api.special")
+# Modules that are only a path to another, from which programs import names.
+PATHS = ("amp", "errors", "fft", "linalg", "random", "special")
 # Where operations are declared; those that are generated say that they are in the package itself.
 OPERATIONS = tuple(f"mutagrad.{room}." for room in (*_lazy.ROOMS, "core"))
 CONSTANTS = {"__version__": "str", "newaxis": "None"}
@@ -166,6 +168,18 @@ def results() -> str:
     return module_text(scope, lines)
 
 
+def path_to(name: str) -> str:
+    """Return the stub of a module that is another's public path."""
+    source = f"mutagrad.{_lazy.ALIASES[name]}"
+    module = import_module(source)
+    names = getattr(module, "__all__", None) or [n for n, value in vars(module).items() if n[0] != "_" and isinstance(
+        value, (type, FunctionType)) and value.__module__ in (source, f"mutagrad.{name}")]
+    scope = Scope(f"mutagrad.{name}", set(names))
+    for each in sorted(names):
+        scope.export(source, each, each)
+    return module_text(scope, [])
+
+
 def all_files() -> dict[Path, str]:
     """Return the texts of all stub files."""
     return {
@@ -174,4 +188,5 @@ def all_files() -> dict[Path, str]:
         HOME / "base" / "return_types.pyi": results(),
         **{(HOME / path.replace(".", "/")).with_suffix(".pyi"): functions(module, sorted(module.__all__))
            for path in NAMESPACES for module in [import_module(f"mutagrad.{path}")]},
+        **{HOME / f"{name}.pyi": path_to(name) for name in PATHS},
     }

@@ -19,10 +19,6 @@ EXCEPTIONS = {
     "Tensor.index": "ambiguous in the table: lists and strings have it, and PyTorch does not document a tensor's",
     "Tensor.name": "ambiguous in the table: files and nodes have it; a plain tensor's is None in PyTorch",
     "Tensor.solve": "PyTorch has removed it, and raises",
-    "Tensor.values": "ambiguous in the table: results and dictionaries have it; of tensors, only sparse ones",
-    "Tensor.indices": "ambiguous in the table: results have it; of tensors, only sparse ones",
-    "Tensor._values": "of sparse tensors only",
-    "Tensor._indices": "of sparse tensors only",
 }
 
 SYNTAX = {

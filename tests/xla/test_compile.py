@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -327,6 +328,35 @@ def test_random_numbers_are_new_in_each_call_and_repeat_with_the_seed() -> None:
     assert abs(normal.mean()) < 0.2 and abs(normal.std() - 1) < 0.2 and 0 <= uniform.min() < uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.1
     assert set(numbers.tolist()) == set(range(5)) and sorted(order.tolist()) == list(range(50))
     assert len(step.retraces) == 1
+
+
+DRAWS: dict[str, Any] = {
+    "uniform_": lambda: mg.empty(500).uniform_(-1, 3), "normal_": lambda: mg.empty(500).normal_(5, 2), "short": lambda: mg.rand(500, dtype=mg.float16),
+    "complex": lambda: mg.randn(500, dtype=mg.complex64), "bernoulli": lambda: mg.bernoulli(mg.full((500,), 0.3)), "bernoulli_": lambda: mg.empty(500).bernoulli_(0.3),
+    "exponential_": lambda: mg.empty(500).exponential_(2.0),
+    "cauchy_": lambda: mg.empty(500).cauchy_(1, 2), "log_normal_": lambda: mg.empty(500).log_normal_(0, 0.1), "geometric_": lambda: mg.empty(500).geometric_(0.3),
+    "random_": lambda: mg.empty(500, dtype=mg.int64).random_(), "random_, to": lambda: mg.empty(500).random_(3, 9), "multinomial": lambda: mg.multinomial(mg.ones(500, 3), 2),
+    "normal": lambda: mg.normal(mg.full((500,), 5.0), mg.full((500,), 2.0)), "rrelu": lambda: F.rrelu(-mg.ones(500), training=True),
+    "gumbel": lambda: F.gumbel_softmax(mg.ones(500, 3)), "transposed": lambda: F.dropout(mg.ones(500, 2).t(), 0.3), "init": lambda: mg.nn.init.kaiming_uniform_(mg.empty(50, 10)),
+}
+
+
+def test_every_kind_of_draw() -> None:
+    """In the type, and about the mean, of what is drawn eagerly; new in each call, and repeated by the seed."""
+    def draw() -> Any:
+        return [one() for one in DRAWS.values()]
+
+    step = mg.compile(draw)
+    mg.manual_seed(3)
+    found = step(), step(), draw()
+    mg.manual_seed(3)
+    for name, first, second, eager, again in zip(DRAWS, *found, step()):
+        alike(again, first)
+        assert not mg.equal(first, second) and first.dtype is eager.dtype and first.shape == eager.shape, name
+        if name != "cauchy_":
+            wide = eager.dtype.to_complex() if eager.is_complex() else mg.float64
+            spread = eager.to(wide).std().item() / math.sqrt(eager.numel())
+            assert abs(first.to(wide).mean().item() - eager.to(wide).mean().item()) < 8 * spread, name
 
 
 SCALE = 2.0

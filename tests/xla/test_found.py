@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -682,3 +683,75 @@ def test_what_was_compiled_ahead_is_what_runs() -> None:
     compiled(x.to("xla"))
     program = compiled.last
     assert program is not None and program.jitted._cache_size() == 1
+
+
+@program
+def gradients_that_are_held_in_any_way(c: Any) -> Any:
+    w = T(1.0, -2.0, 3.0, 0.5).requires_grad_()
+
+    def step(x: Any) -> None:
+        w.grad = None
+        (w * x).sin().sum().backward()
+
+    f = c(step)
+    kept = []
+    for hold in (lambda g: g, lambda g: g.data, lambda g: g.view(2, 2)[1], lambda g: g.detach()[1:], lambda g: g * 1,
+                 lambda g: g.numpy() if g.device.type == "cpu" else g, lambda g: (g.requires_grad_() ** 2).sum(), lambda g: None):
+        for i in range(2):
+            f(T(1.0, 2.0, 3.0, 4.0) * (i + 1) / (len(kept) + 1))
+            kept.append(hold(w.grad))
+    return [v.tolist() if isinstance(v, np.ndarray) else v for v in kept]
+
+
+@program
+def a_branch_that_writes_outside(c: Any) -> Any:
+    buffer, w, found = T(1.0, 2.0, 3.0), T(0.5, -1.0, 2.0).requires_grad_(), []
+
+    def step(x: Any) -> Any:
+        y = x * w
+
+        def a() -> None:
+            y.mul_(2)
+            buffer.add_(1)
+
+        def b() -> None:
+            y[0] = w[1]
+
+        mg.cond(x.sum() > 0, a, b, ())
+        return y.sum()
+
+    f = c(step)
+    for sign in (1, -1, 1, -1):
+        w.grad = None
+        f(T(1.0, 2.0, 3.0) * sign).backward()
+        found.append((w.grad, buffer.clone()))
+    return found
+
+
+def test_what_a_call_does_in_python_is_counted() -> None:
+    """A compiled call costs what Python does around it: calls of functions, its own and those in C, are at most so many."""
+    mg.manual_seed(0)
+    model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh(), mg.nn.Linear(2, 1)).to("xla")
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = (model(x) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    compiled, x = mg.compile(step), mg.ones(3, 2).to("xla")
+    for _ in range(3):
+        compiled(x)
+    counts = dict.fromkeys(("call", "c_call"), 0)
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        if event in counts:
+            counts[event] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    compiled(x)
+    sys.setprofile(before)
+    assert counts["call"] <= 60 and counts["c_call"] <= 80, counts

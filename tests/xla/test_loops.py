@@ -292,3 +292,74 @@ def test_overlapping_updates_are_choices(monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert "select_n" in primitives(shifted) and "dynamic_update_slice" not in primitives(shifted)
     assert "dynamic_update_slice" in primitives(apart)
+
+
+def _record_of_sums(x: Any, w: Any) -> Any:
+    """Records of all shapes: read before they are written, from the end, in parts, twice, and beyond the rounds."""
+    h, row, total = x.clone(), mg.zeros(9, 6, dtype=x.dtype), mg.zeros((), dtype=x.dtype)
+    old, cube, flat, once = w.repeat(3, 1).sin(), mg.zeros(7, 2, 3, dtype=x.dtype), mg.zeros(7, dtype=x.dtype), mg.ones(7, 1)
+    back, twice, early, part = mg.zeros(7, dtype=x.dtype), x.repeat(7, 1), mg.ones(7, dtype=x.dtype), mg.zeros(7, 4, dtype=x.dtype)
+
+    def body(i: Any) -> None:
+        h.mul_(old[i].sum() * 0.3 + 1)
+        row[i] = h * h
+        old[i] = old[i] * h[:3] + w[i % 3]      # what is there is read first
+        cube[i] = h.view(2, 3)
+        flat[i] = h.sum()
+        once[i] = 2.0
+        back[-1 - i] = h[0]                     # from the end: another row than the number's
+        twice[i] *= h
+        twice[i] += x
+        early[i] = early[i - 1] + h[1]          # the row of another round
+        part[i, 1:3] = h[:2]
+        total.add_(twice[i].sum() + row[i][2])  # a row of this round, read after it was written
+
+    mg.loop(7, body)
+    return sum((r * r).sum() for r in (row, old, cube, flat, once, back, twice, early, part, total))
+
+
+def test_rows_that_each_round_writes() -> None:
+    both(_record_of_sums, X, W)
+
+
+@pytest.mark.parametrize("checkpoint", [False, 3])
+def test_records_that_are_written_again_and_overlap(checkpoint: Any) -> None:
+    def function(x: Any, w: Any) -> Any:
+        record = mg.zeros(6, 6, dtype=x.dtype)
+        leaf = record + x
+
+        def first(i: Any) -> None:
+            leaf[i] = leaf[i].sin() * w[0, 0]
+
+        def second(i: Any) -> None:
+            leaf[i] = leaf[i].exp() + leaf.detach()[3]
+
+        mg.loop(6, first, checkpoint=checkpoint)
+        mg.loop(3, first, checkpoint=checkpoint)  # fewer rounds than rows
+        mg.loop(6, second, checkpoint=checkpoint)
+        return (leaf * leaf).mean()
+
+    both(function, X, W)
+
+
+def test_a_record_is_not_carried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(x: Any) -> Any:
+        h, record = x.detach().clone(), mg.zeros(50, 8)
+        h = (h * x).clone()
+
+        def body(i: Any) -> None:
+            h.mul_(x)
+            record[i] = h
+
+        mg.loop(50, body)
+        (record * record).sum().backward()
+        return x.grad
+
+    scans = [e for e in traced(function, mg.ones(8, requires_grad=True), monkeypatch=monkeypatch).eqns
+             if e.primitive.name == "scan"]
+    assert len(scans) == 2  # there and back
+    for equation in scans:
+        inner = equation.params["jaxpr"].jaxpr
+        first = equation.params["num_consts"]
+        carried = inner.invars[first:first + equation.params["num_carry"]]
+        assert (50, 8) not in [v.aval.shape for v in carried]

@@ -6,8 +6,10 @@ import contextvars
 import dataclasses
 import enum
 import functools
+import gc
 import io
 import itertools
+import math
 import operator
 import os
 import queue
@@ -58,6 +60,32 @@ def test_what_changes_between_two_calls_is_noticed(case: Callable[[], tuple[Call
         changes()
         found.append([*before, step(mg.ones(1)).item()])
     assert found[0] == found[1] and found[0][0] != found[0][2]
+
+
+@pytest.mark.parametrize(("owner", "name", "other"), [
+    (nn.functional, "relu", lambda x: x * 5), (mg.Tensor, "tanh", lambda x: x * 7), (math, "tau", 3.0)])
+def test_what_is_exchanged_in_a_library_is_noticed(owner: Any, name: str, other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def step(x: Any) -> Any:
+        return nn.functional.relu(x) * math.tau + x.tanh()
+
+    compiled, x = mg.compile(step), mg.ones(1)
+    before = compiled(x).item(), compiled(x).item()
+    assert len(compiled.retraces) == 1
+    monkeypatch.setattr(owner, name, other)
+    assert compiled(x).item() == pytest.approx(step(x).item()) != before[0]
+
+
+def test_what_is_frozen_is_not_taken_for_new() -> None:
+    numbers = [[2.0]]
+    compiled = mg.compile(lambda x: x * numbers[0][0])
+    gc.freeze()
+    try:
+        assert compiled(mg.ones(1)).item() == 2
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+    numbers[0][0] = 3.0
+    assert compiled(mg.ones(1)).item() == 3
 
 
 @pytest.mark.parametrize("case", ADVANCES, ids=lambda f: f.__name__)

@@ -149,12 +149,14 @@ class Turns:
 
     def begin(self, source: Any) -> None:
         """A generator is about to draw."""
-        self.states.setdefault(id(source.bit_generator), (source.bit_generator, source.bit_generator.state))
+        while type(source) is Draws:
+            source = source.source
+        self.states.setdefault(id(source), (source, source.state))
 
     def again(self) -> None:
         """From the beginning: all of them as they were before."""
-        for generator, state in self.states.values():
-            generator.state = state
+        for source, state in self.states.values():
+            source.state = state
 
 
 class Draws:
@@ -163,21 +165,29 @@ class Draws:
     def __init__(self, level: Slices, source: Any) -> None:
         self.level, self.source = level, source
 
+    @property
+    def state(self) -> Any:
+        return self.source.state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self.source.state = state
+
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.source, name)
-        return (lambda *arguments, **settings: self.draw(method, arguments, settings)) if callable(method) else method
+        return lambda *arguments: self.draw(method, arguments)
 
-    def draw(self, method: Callable[..., Any], arguments: Any, settings: Any) -> Any:
-        mine = any(type(a) is Batched and a.level is self.level for a in (*arguments, *settings.values()))
+    def draw(self, method: Callable[..., Any], arguments: Any) -> Any:
+        mine = any(type(a) is Batched and a.level is self.level for a in arguments)
         same = self.level.turns.same
         if same and not mine:
-            return method(*arguments, **settings)
-        state = self.bit_generator.state
+            return method(*arguments)
+        state = self.state
 
         def drawn(*arguments: Any) -> Any:
             if same:
-                self.bit_generator.state = state
-            return method(*arguments, **settings)
+                self.state = state
+            return method(*arguments)
 
         drawn.__name__ = method.__name__
         return RULES["each"](drawn, arguments, self.level)

@@ -31,3 +31,14 @@ def config() -> list[tuple[str, str]]:
 def warm_up() -> int:
     """Compile the kernels that are written out, and load those that were before; return how many there are."""
     return sum(kernel.is_made() for kernel in library.warm_up())
+
+
+def cpu_capability() -> str:
+    """Return the widest vector instructions that NumPy's loops use here, under PyTorch's name for them."""
+    core = np._core if hasattr(np, "_core") else np.core
+    has = core._multiarray_umath.__cpu_features__
+    if has.get("AVX512F") and has.get("AVX512BW") and has.get("AVX512DQ") and has.get("AVX512VL"):
+        return "AVX512"
+    if has.get("AVX2") and has.get("FMA3"):
+        return "AVX2"
+    return next((name for name in ("VSX", "SVE") if has.get(name)), "DEFAULT")

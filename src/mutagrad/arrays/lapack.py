@@ -147,6 +147,31 @@ def cholesky(a: Array) -> Any:
     return _each(one, a) if _usable(a) else np.linalg.cholesky(a)
 
 
+def cholesky_or_order(a: Array) -> tuple[Array, int]:
+    """Return the factor of one matrix and 0; or nan and the order of its first minor that is not positive definite."""
+    try:
+        return cholesky(a), 0
+    except np.linalg.LinAlgError:
+        if _usable(a):
+            order = max(int(lapack("potrf", a.dtype, "cholesky")(a.T, lower=0)[1]), 1)
+        else:
+            order = _first_bad_order(a)
+        return np.full(a.shape, np.nan, a.dtype), order
+
+
+def _first_bad_order(a: Array) -> int:
+    """Of a matrix that is not positive definite: where a minor is, all smaller ones are."""
+    good, bad = 0, len(a)
+    while bad - good > 1:
+        order = (good + bad) // 2
+        try:
+            np.linalg.cholesky(a[:order, :order])
+            good = order
+        except np.linalg.LinAlgError:
+            bad = order
+    return bad
+
+
 def qr(a: Array, form: str) -> Any:
     """Return Q and R; R alone for the form "r"."""
     def one(a: Array) -> Any:

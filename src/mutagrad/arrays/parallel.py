@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.operands import Array
 from .allocator import keep_memory
-from .compiled import loops
+from .compiled import loops, reductions
 from .compiled.casts import NAMES as SHORT
 from .compiled.compiler import choice
 from .compiled.layout import rows_of
@@ -216,8 +216,10 @@ ROW = 64  # elements that a sum takes in one go; the sums of such rows are added
 
 
 def total(array: Array) -> Any:
-    """Sum all elements of a C-contiguous array of floats, in double: rows of them by BLAS, on its own threads."""
+    """Sum all elements of a C-contiguous array of floats, in double: by a loop, or rows of them by BLAS."""
     vector = array.reshape(-1)
+    if (found := reductions.reduce("sum", vector, (0,))) is not None:
+        return found
     end = vector.size // ROW * ROW
     found = np.add.reduce(np.matmul(vector[:end].reshape(-1, ROW), np.ones(ROW, array.dtype)), dtype=np.float64)
     return found if end == vector.size else found + np.add.reduce(vector[end:], dtype=np.float64)

@@ -16,6 +16,7 @@ from typing import Any
 from ..base.operands import Array
 from . import parallel as large
 from .compiled import library, places as kernels
+from .compiled.written import cuts
 from .copies import in_order
 from .kinds import is_plain, pick, raw
 from .numpy import np
@@ -175,28 +176,22 @@ def _take_by_numpy(array: Array, rows: Array, dim: int, out: Array) -> None:
 
 # ------------------------------------------------------------------------------------------------------------- writing
 
-def _each(loop: Callable[..., Any], x: Array, places: Array, values: Array, *settings: bool) -> None:
+def _each(loop: Any, x: Array, places: Array, values: Array, *settings: bool) -> None:
     """Do something with elements of a vector: on several threads where rows of the positions lie apart."""
-    at, given = places.reshape(-1), values.reshape(-1)
+    at = places.reshape(-1)
     parts = _apart(at, places.shape[-1] if places.ndim > 1 else 1)
-    large.in_shares(len(parts), at.size, lambda share: [
-        loop(part.start, part.stop, x, at, given, *settings) for part in parts[share]])
+    loop.share(parts.size - 1, at.size, parts, x, at, values.reshape(-1), *settings)
 
 
-def _apart(places: Array, width: int) -> list[slice]:
-    """Slices, in steps of `width`, such that no position of one is in another: one of all, where none are found."""
-    whole = [slice(0, places.size)]
-    if places.size < large.LARGE or (loop := library.find(kernels.bounds, places.dtype)) is None:
-        return whole
-
-    def bounds(rows: slice) -> tuple[int, int, slice]:
-        found, part = raw.empty(2, np.int64), slice(rows.start * width, rows.stop * width)
-        loop(part.start, part.stop, places, found)
-        return int(found[0]), int(found[1]), part
-
-    parts = sorted(large.in_spans(places.size // width, bounds), key=lambda part: part[0])
-    meet = any(a[1] >= b[0] for a, b in pairwise(parts))
-    return whole if meet else [part for _, _, part in parts]
+def _apart(places: Array, width: int) -> Any:
+    """Return where parts, in steps of `width`, begin and end, such that no position of one lies among another's."""
+    rows = cuts(places.size // width, places.size)
+    if rows.size > 2 and (loop := library.find(kernels.bounds, places.dtype)) is not None:
+        found: Array = raw.empty((rows.size - 1, 2), np.int64)
+        loop.share(len(found), places.size, rows, width, places, found)
+        if all(a[1] < b[0] for a, b in pairwise(sorted(found.tolist()))):
+            return rows * width
+    return raw.array([0, places.size])
 
 
 def put(array: Array, index: tuple[Any, ...], values: Array) -> None:

@@ -20,16 +20,18 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
 from ..arrays import np
 from ..arrays.kinds import real_kind
 from ..base.errors import BadArgument, GradientError, ShapeError, UnmarkedWrite
+from ..base.layout import ANSWERING, has_own_layout
 from ..base.modes import OTHER_KIND, UNRECORDED, call_with, mode
 from ..core.evidence import user_code
 from ..core.factory import detached, linked_alias, make, window_or_none
-from ..core.graph import UNKNOWN_SHAPE, Node, Writer
+from ..core.graph import UNKNOWN_SHAPE, Node, ViewOf, Writer, seen_through
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase, histories, memory_of, save
 from ..core.sweep import OUTPUT
@@ -39,6 +41,8 @@ from ..ops.math.elementwise import cast
 from ..ops.shape.shape import expand, reshape
 from . import forward_ad
 from .packing import Values, pack_function
+
+Layouts = dict[int, Any]
 
 
 class Context:
@@ -54,6 +58,10 @@ class Context:
         self._node: ref[Node] | None = None
         self._sources: list[Any] = []  # of what is saved: writer and window; of an output, its number
         self._input_shapes: list[Any] = []
+        # Sparse tensors stand for their values: among the inputs, the outputs, and what is saved.
+        self._layouts: Layouts = {}
+        self._output_layouts: Layouts = {}
+        self._saved_layouts: Layouts = {}
         self._metadata: dict[Any, Any] = {}
         self.needs_input_grad: tuple[bool, ...] = ()
 
@@ -64,7 +72,7 @@ class Context:
 
     def save_for_backward(self, *tensors: TensorBase | None) -> None:
         """Keep tensors as they are now: a later write to them does not change what backward sees."""
-        self._to_save = _only_tensors(tensors, "save_for_backward")
+        self._to_save, self._saved_layouts = _of_values(_only_tensors(tensors, "save_for_backward"))
 
     def save_for_forward(self, *tensors: TensorBase | None) -> None:
         """Keep tensors for `jvp`."""
@@ -75,13 +83,14 @@ class Context:
         if self._in_jvp:
             return self._for_jvp
         if self._node is None:
-            return self._to_save
+            return _in_layouts(self._to_save, self._saved_layouts)
         node = self._node()
         if node is None or not isinstance(node.saved, (tuple, Values)):
             raise GradientError("saved_tensors: the values saved by this Function are gone",
                                 why="an earlier backward() freed them, or nothing is left that was computed by it",
                                 fix="call that backward() with retain_graph=True")
-        return tuple(_restored(node, slot, source) for slot, source in enumerate(self._sources))
+        found = tuple(_restored(node, slot, source) for slot, source in enumerate(self._sources))
+        return _in_layouts(found, self._saved_layouts)
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -99,6 +108,19 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """Set whether backward gets zeros (the default) or None for outputs that nothing depends on."""
         self._materialize = value
+
+
+def _of_values(tensors: Sequence[Any]) -> tuple[tuple[Any, ...], Layouts]:
+    """Return the values of sparse tensors in their place, and of which tensor they are."""
+    if not ANSWERING or not has_own_layout(tensors):
+        return tuple(tensors), {}
+    layouts = {i: t.detach() for i, t in enumerate(tensors) if getattr(t, "_own_layout", False)}
+    return tuple(t._numbers if i in layouts else t for i, t in enumerate(tensors)), layouts
+
+
+def _in_layouts(values: tuple[Any, ...], layouts: Layouts) -> tuple[Any, ...]:
+    """Return them as sparse tensors again."""
+    return tuple(layouts[i]._with(v) if i in layouts else v for i, v in enumerate(values)) if layouts else values
 
 
 def _only_tensors(values: tuple[TensorBase | None, ...], what: str) -> tuple[TensorBase | None, ...]:
@@ -140,9 +162,11 @@ class Applied:
     def reverse(self, xp: Any, g: Any, saved: Any, links: Sequence[Writer | None]) -> list[Any]:
         given = g if isinstance(g, dict) else {0: g}
         incoming = [self._incoming(given.get(i), shape, self.outputs[i] is None) for i, shape in enumerate(self.shapes)]
+        incoming = list(_in_layouts(tuple(incoming), self.ctx._output_layouts))
         function = self.function
         usual = function.vjp is Function.vjp and function.backward is not Function.backward
-        answers = (function.backward if usual else _backward_of(function))(self.ctx, *incoming)
+        backward = function.backward if usual else _backward_of(function)
+        answers = backward(self.ctx, incoming) if function.boxed_grads_call else backward(self.ctx, *incoming)
         answers = answers if isinstance(answers, (tuple, list)) else (answers,)
         return user_code(links, self._outgoing(answers, links))
 
@@ -166,6 +190,8 @@ class Applied:
         if not isinstance(answer, TensorBase):
             raise BadArgument(f"{self.name}.backward returned {type(answer).__name__} as gradient {i}",
                               fix="return a tensor or None")
+        if i in self.ctx._layouts:
+            answer = self.ctx._layouts[i]._seed(answer)
         shape, dtype = self.ctx._input_shapes[i]
         if answer._array.shape != shape:
             answer = self._fitted(answer, shape, i)
@@ -209,9 +235,11 @@ class FunctionNode(Node):
         return type(self).__name__
 
     @property
-    def next_functions(self) -> tuple[tuple[Writer | None, int], ...]:
-        """The writers of the arguments that are tensors, with the number of the output."""
-        writers = [writer for writer, kind in zip(self, self.op.ctx._input_shapes) if kind is not None]
+    def next_functions(self) -> tuple[tuple[Writer | ViewOf | None, int], ...]:
+        """The writers of the arguments that are tensors, with the number of the output; views of them in between."""
+        writers = [seen_through(writer, window) for writer, window, kind
+                   in zip_longest(self[:len(self.op.ctx._input_shapes)], self.windows or (), self.op.ctx._input_shapes)
+                   if kind is not None]
         return tuple((w[0], w.saved) if isinstance(w, Node) and w.op is OUTPUT else (w, 0) for w in writers)
 
     @property
@@ -238,10 +266,11 @@ class Function(metaclass=_Named):
 
     `jvp(ctx, *tangents)`, if there is one, is what `forward_ad` uses; without it, tangents are found by way of
     `backward`. `vmap` is not called: under `func.vmap`, forward sees one slice at a time, or all at once if the class
-    says `generate_vmap_rule = True`.
+    says `generate_vmap_rule = True`. With `boxed_grads_call = True`, backward is given its gradients as one list.
     """
 
     generate_vmap_rule = False
+    boxed_grads_call = False
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         warnings.warn(f"{type(self).__name__} should not be instantiated: its methods are static",
@@ -278,8 +307,10 @@ class Function(metaclass=_Named):
         raise NotImplementedError
 
     @classmethod
-    def apply(cls, *arguments: Any) -> Any:
+    def apply(cls, *arguments: Any, **named: Any) -> Any:
         """Run forward without recording, then record the call as one operation."""
+        if named:
+            arguments = _by_position(cls, arguments, named)
         if OTHER_KIND and not cls.generate_vmap_rule and (level := real_kind()) is not None:
             level.before_user_code(cls.__name__, [a._array for a in arguments if isinstance(a, TensorBase)])
         ctx = Context()
@@ -287,7 +318,7 @@ class Function(metaclass=_Named):
             bound = inspect.signature(cls.forward).bind(*arguments)
             bound.apply_defaults()
             arguments = bound.args
-        tensors = [a if isinstance(a, TensorBase) else None for a in arguments]
+        tensors, ctx._layouts = _of_values([a if isinstance(a, TensorBase) else None for a in arguments])
         ctx.needs_input_grad = tuple(t is not None and t._storage.writer is not None for t in tensors)
         ctx._input_shapes = [None if t is None else (t._array.shape, t._array.dtype) for t in tensors]
         recording = mode.grad and any(ctx.needs_input_grad)
@@ -300,12 +331,31 @@ class Function(metaclass=_Named):
         changed = [t for t, v in zip(tensors, versions) if t is not None and memory_of(t).version != v]
         for storage, writer in writers:  # what forward has written is recorded below, as the Function's
             storage.writer = writer
-        outputs = result if isinstance(result, tuple) else (result,)
+        outputs, ctx._output_layouts = _of_values(result if isinstance(result, tuple) else (result,))
         if recording:
             outputs = _record(cls, ctx, outputs, tensors, links, _dirty(changed, ctx, outputs))
         if tangents is not None:
             _carry_on(cls, ctx, tangents, outputs)
+        outputs = _in_layouts(outputs, ctx._output_layouts)
         return outputs if isinstance(result, tuple) else outputs[0]
+
+
+def _by_position(cls: type[Function], arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of `forward` in order: gradients belong to places, so a name stands for the place that it has."""
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    places = [p.name for p in inspect.signature(cls.forward).parameters.values() if p.kind in plain]
+    places = places[cls.setup_context is Function.setup_context:]  # without ctx
+    found, left = list(arguments), dict(named)
+    for i, name in enumerate(places[len(found):], len(found)):
+        if left and name not in left:
+            raise BadArgument(f"{cls.__name__}.apply: forward() missing required argument: {name!r} (position {i})",
+                              why="arguments may be left out at the end only", fix=f"give {name}, too")
+        if left:
+            found.append(left.pop(name))
+    if left:
+        raise BadArgument(f"{cls.__name__}.apply: forward() got an unexpected keyword argument {next(iter(left))!r}",
+                          why=f"it has the places {', '.join(places)}", fix="arguments that have a place of their own")
+    return tuple(found)
 
 
 def _call_forward(cls: type[Function], ctx: Context, arguments: tuple[Any, ...]) -> Any:

@@ -15,8 +15,8 @@ from ..base.errors import BadArgument, BadValue, GradientError, Mismatch, NotSup
 from ..base.modes import FORWARD, Transformed, call_with, keeps_modes
 from ..core.backward import grad
 from ..core.storage import TensorBase
-from ..ops.create.create import ones_like, zeros_like
-from ..ops.shape.shape import reshape, stack
+from ..ops.create.create import eye, ones_like, zeros_like
+from ..ops.shape.shape import reshape, split, stack
 from .modes import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -194,3 +194,13 @@ def hvp(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None =
         strict: bool = False) -> tuple[OneOrMore, OneOrMore]:
     """Return the result, and the Hessian times v: the same, because a Hessian is symmetric."""
     return _gradient_product(func, inputs, v, create_graph, strict, "hvp")
+
+
+def _construct_standard_basis_for(tensors: Sequence[TensorBase],
+                                  tensor_numels: Sequence[int]) -> tuple[TensorBase, ...]:
+    """Return for each tensor a matrix of columns, its part of the unit vectors of all elements together."""
+    if len(tensors) != len(tensor_numels) or not tensors:
+        raise BadValue("_construct_standard_basis_for: expects as many sizes as tensors, and at least one")
+    unit = eye(sum(tensor_numels))
+    columns = split(unit, list(tensor_numels), 1)
+    return tuple(part.to(t.dtype, copy=True) for t, part in zip(tensors, columns))

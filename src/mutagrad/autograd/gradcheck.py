@@ -3,18 +3,20 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 from ..arrays import np
 from ..arrays.numpy import silently
 from ..base.errors import GradientError, Mismatch
+from ..base.layout import ANSWERING, has_own_layout, strided
 from ..base.modes import keeps_modes
 from ..base.operands import Array
 from ..core.backward import check_separate, grad
 from ..core.factory import detached, make
-from ..core.storage import TensorBase
+from ..core.storage import TensorBase, check_own, memory_of
 from ..tensors.tensor import Tensor
 from .forward_ad import dual_level, make_dual, unpack_dual
 from .modes import enable_grad
@@ -33,6 +35,7 @@ def _wants_grad(x: Any) -> bool:
 def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
     result = func(*inputs)
     given = result if isinstance(result, (tuple, list)) else (result,)
+    given = [o.to_dense() if isinstance(o, TensorBase) and o.layout is not strided else o for o in given]
     return [o for o in given if isinstance(o, TensorBase) and o._array.dtype.kind in "fcV"]
 
 
@@ -50,21 +53,33 @@ def _units(array: Array) -> tuple[complex, ...]:
     return (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
 
 
+@contextmanager
+def _moved(x: Any, place: tuple[int, ...], step: complex) -> Iterator[None]:
+    """Move one element of a tensor for the time of a block, in its memory."""
+    memory, value = detached(x), x._array[place]
+    memory[place] = value + step
+    try:
+        yield
+    finally:
+        memory[place] = value
+
+
 @keeps_modes
 def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float,
              at: list[TensorBase]) -> list[Array]:
-    """For each output the derivatives by the real (and imaginary) parts of one input, by differences."""
+    """For each output the derivatives by the real (and imaginary) parts of one input, by differences.
+
+    The very tensor is moved, as PyTorch does: what the function is given is what it may also find elsewhere, a
+    module's parameter for example.
+    """
     array = inputs[which]._array
     columns: list[list[Array]] = []
     for place in np.ndindex(array.shape):
         for unit in _units(array):
             ends = []
             for step in (eps, -eps):
-                moved = array.copy()
-                moved[place] += step * unit
-                with enable_grad():
-                    found = _outputs(func, (*inputs[:which], make(moved).requires_grad_(), *inputs[which + 1:]))
-                ends.append([o._array.copy() for o in found])
+                with _moved(inputs[which], place, step * unit), enable_grad():
+                    ends.append([o._array.copy() for o in _outputs(func, inputs)])
             _same_kind([[o._array for o in at], *ends])
             columns.append([(a - b).reshape(-1) / (2 * eps) for a, b in zip(*ends)])
     return [np.stack([c[k] for c in columns]) for k in range(len(columns[0]) if columns else 0)]
@@ -139,6 +154,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
     for i in wanted:
         check_separate(inputs[i], f"gradcheck: The {i}th input has a dimension with stride 0, "
                                   "or overlaps itself otherwise")
+        check_own(memory_of(inputs[i]), f"gradcheck: The {i}th input had a dimension with stride 0")
         if inputs[i]._array.dtype.itemsize < (16 if inputs[i]._array.dtype.kind == "c" else 8):
             warnings.warn(f"gradcheck: Input #{i} requires gradient and is not a double precision floating point "
                           "or complex: differences will not be exact enough", stacklevel=3)
@@ -161,6 +177,9 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
     >>> mg.autograd.gradcheck(lambda x: x.sin() * x, (x,))
     True
     """
+    if ANSWERING and has_own_layout((inputs,)):
+        settings = {name: value for name, value in locals().items() if name not in ("func", "inputs")}
+        return ANSWERING[0]("gradcheck", gradcheck, (func, inputs), settings)
     if not (check_forward_ad or check_backward_ad) or check_batched_forward_grad and not check_forward_ad:
         raise Mismatch("gradcheck: Expected at least one of check_forward_ad and check_backward_ad to be True, and "
                        "check_forward_ad with check_batched_forward_grad", fix="check_backward_ad=True")
@@ -191,6 +210,9 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any],
                   check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
                   fast_mode: bool = False, masked: bool = False) -> bool:
     """Whether the second derivatives of `func` are those by differences of the first."""
+    if ANSWERING and has_own_layout((inputs,)):
+        settings = {name: value for name, value in locals().items() if name not in ("func", "inputs")}
+        return ANSWERING[0]("gradgradcheck", gradgradcheck, (func, inputs), settings)
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     with enable_grad():
         outputs = [o for o in _outputs(func, inputs) if o.requires_grad]

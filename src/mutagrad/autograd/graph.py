@@ -10,8 +10,7 @@ from ..base.modes import Block, mode, push
 from ..base.pytree import tree_flatten
 from ..base.sockets import socket
 from ..core.backward import GradientEdge, get_gradient_edge, running
-from ..core.graph import Leaf, Node as Recorded, next_order
-from ..core.leaf import ViewOfLeaf
+from ..core.graph import Leaf, Node as Recorded, ViewOf, next_order
 from ..core.storage import TensorBase, memory_of
 from ..tensors.tensor import Tensor
 from .function import Context
@@ -23,10 +22,10 @@ __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_s
 
 class _Any(type):
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, (Recorded, Leaf, ViewOfLeaf, Context))
+        return isinstance(instance, (Recorded, Leaf, ViewOf, Context))
 
     def __subclasscheck__(cls, kind: type) -> bool:
-        return kind is cls or issubclass(kind, (Recorded, Leaf, ViewOfLeaf, Context))
+        return kind is cls or issubclass(kind, (Recorded, Leaf, ViewOf, Context))
 
 
 class Node(metaclass=_Any):

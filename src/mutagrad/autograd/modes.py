@@ -291,6 +291,7 @@ class set_detect_anomaly(_Setting, detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
+    """Return whether `detect_anomaly` is on."""
     return current.now.anomaly
 
 
@@ -300,10 +301,12 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 
 def is_grad_enabled() -> bool:
+    """Return whether operations are recorded on this thread."""
     return current.grad
 
 
 def is_inference_mode_enabled() -> bool:
+    """Return whether this thread is in inference mode."""
     return current.now.inference
 
 

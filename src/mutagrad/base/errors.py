@@ -97,6 +97,10 @@ class UnmarkedWrite(GradientError):
     """A Function that changes an input, neither says so nor returns it, and so has no gradient for what it was."""
 
 
+class ChangedSince(GradientError):
+    """A checkpointed function that does not compute the second time what it did the first."""
+
+
 class BadSeed(GradientError, ValueError):
     """A gradient to start from that would make every derivative meaningless."""
 

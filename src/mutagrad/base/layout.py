@@ -1,12 +1,15 @@
 """How elements lie in memory. A fresh tensor's are in order, row by row; other orders exist as views only."""
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 from .errors import BadArgument, NotSupported
 from .package_name import called
 
 
 class layout:
-    """How a tensor keeps its elements: all of them, `mutagrad.strided`. (A sparse matrix is no tensor here.)"""
+    """How a tensor keeps its elements: all of them, `mutagrad.strided`, or those that are not zero, with indices."""
 
     __slots__ = ("name",)
 
@@ -27,10 +30,24 @@ class memory_format(layout):
 
 
 strided, sparse_coo = layout("strided"), layout("sparse_coo")
-sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(  # which nothing here has
+sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(
     layout, ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))
+# Tensors of these compute in their own way. As soon as there is one, ANSWERING has what makes a call with it.
+SPARSE = (sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+ANSWERING: list[Callable[..., Any]] = []
+
+
+def has_own_layout(values: Iterable[Any]) -> bool:
+    """Whether there is a tensor of such a layout among values, and lists of them."""
+    return any(getattr(value, "_own_layout", False) or type(value) in (list, tuple) and _may_hold_tensors(value)
+               and has_own_layout(value) for value in values)
+
+
+def _may_hold_tensors(values: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether this is no list of numbers, which may be long."""
+    return bool(values) and not isinstance(values[0], (int, float, complex, str))
 
 
 def check_format(name: str, wanted: memory_format | None) -> None:

@@ -56,3 +56,15 @@ class Array(Operand):
         def _made(self, *arguments: Any, **settings: Any) -> Array: ...
 
         reshape = transpose = swapaxes = astype = copy = sum = prod = max = min = any = all = cumsum = take = _made
+
+
+def is_pytorchs(kind: type) -> bool:
+    """Whether a class is that of PyTorch's own tensors, which may be in the same program, or derived from it."""
+    return not issubclass(kind, Operand) and any(
+        base.__module__ == "torch" and base.__qualname__ == "Tensor" for base in kind.__mro__)
+
+
+def kind_name(value: Any) -> str:
+    """Return the name of a value's class, as errors say it: `Tensor` alone could be anybody's."""
+    kind = type(value)
+    return f"PyTorch's {kind.__name__}, which mutagrad.from_dlpack takes" if is_pytorchs(kind) else kind.__name__

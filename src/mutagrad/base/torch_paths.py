@@ -4,9 +4,12 @@ from __future__ import annotations
 # Where a module is under another path than PyTorch's.
 ELSEWHERE = {
     "functorch": "mutagrad.func",
+    "torch._C._functorch": "mutagrad.torch_api.unavailable._functorch",
     "torch._custom_ops": "mutagrad.library",
     "torch._dynamo._trace_wrapped_higher_order_op": "mutagrad.compiler",
     "torch._dynamo.utils": "mutagrad.compiler",
+    "torch._functorch": "mutagrad.func",
+    "torch._functorch.vmap": "mutagrad.torch_api.unavailable._functorch",
     "torch._higher_order_ops": "mutagrad.control",
     "torch._higher_order_ops.associative_scan": "mutagrad.control",
     "torch._higher_order_ops.cond": "mutagrad.control",

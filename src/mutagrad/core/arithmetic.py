@@ -12,23 +12,27 @@ from operator import itemgetter
 from sys import getrefcount
 from typing import Any
 
-from ..arrays import kinds, np, parallel
+from ..arrays import kinds, np, parallel, places
 from ..arrays.copies import copy_in_order
 from ..arrays.kinds import IN_USE, is_plain, levels_of
-from ..arrays.places import add_at
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
 from .factory import make, view
 from .graph import Adjoint, Hooks, Node
-from .indexing import put, read
+from .indexing import picked, put, read
 from .op import RAW, RECORDED
-from .ownership import SOLE, SOLE_STORAGE
+from .ownership import SOLE, SOLE_BASE, SOLE_STORAGE
 from .saved import source_of, with_history
 from .storage import Storage, TensorBase, memory_of
 from .window import As, Shape, Whole, Window, broadcast_axes, index_of, memory_order
 
 SMALL = 1024  # elements up to which a sum is simply made anew
 TINY = 64  # elements up to which many adjoints are added in one go
+
+
+def _is_all_of(view: Any, base: Any) -> bool:
+    """Whether a view has all of the memory that an array owns, in its order, and may write to it."""
+    return base.__class__ is np.ndarray and base.base is None and base.nbytes == view.nbytes and view.flags.carray
 
 
 class Arithmetic:
@@ -98,9 +102,10 @@ class Arithmetic:
         """Return the one adjoint in `holder` as a contiguous buffer that nobody else sees; copied only if need be."""
         g: Any = holder.pop()
         dtype = dtype or g.dtype
-        if (getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype
-                and g.flags.c_contiguous):
-            return g
+        if getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.dtype == dtype and g.flags.c_contiguous:
+            base = g.base  # where a rule has reshaped what it made, or NumPy has: of a sum over dimensions
+            if base is None or getrefcount(base) <= SOLE_BASE and _is_all_of(g, base):
+                return g
         counters.allocated += g.nbytes
         if g.dtype == dtype and g.__class__ is np.ndarray:
             return copy_in_order(g)
@@ -126,9 +131,9 @@ class Arithmetic:
         view, index = self.view(buffer, window), window[3]
         if index.__class__ is As:
             index = index.index
-        g = copy_in_order(view) if index is None else view[index]
+        g = copy_in_order(view) if index is None else picked(view, index)
         if clear and index is not None:
-            view[index] = 0
+            places.put(view, index, np.zeros(g.shape if g.size >= SMALL else (), g.dtype))
         elif clear:
             parallel.assign(view, np.zeros((), view.dtype))
         counters.touched += g.nbytes
@@ -147,15 +152,17 @@ class Arithmetic:
         if index.__class__ is As:
             index = index.index
         if index is not None:
-            add_at(view, index, g)
+            places.add_at(view, index, g)
         elif view.size < parallel.PLENTY or not parallel.apply(np.add, (view, g), (), view):
             kinds.accumulate(view, g)
 
     def add(self, holder: list[Any], g: Any) -> Any:
         """Return their sum, in the memory of the one in `holder` where nobody else can see that."""
         a = holder.pop()
-        if a.size > SMALL and getrefcount(a) <= SOLE and a.base is None and a.dtype == g.dtype and a.flags.writeable:
-            return a if a.size >= parallel.PLENTY and parallel.apply(np.add, (a, g), (), a) else np.add(a, g, a)
+        if a.size > SMALL and getrefcount(a) <= SOLE and a.dtype == g.dtype and a.flags.writeable:
+            base = a.base
+            if base is None or getrefcount(base) <= SOLE_BASE and _is_all_of(a, base):
+                return a if a.size >= parallel.PLENTY and parallel.apply(np.add, (a, g), (), a) else np.add(a, g, a)
         found = parallel.compute(np.add, (a, g)) if a.size >= parallel.PLENTY and a.dtype == g.dtype else None
         return a + g if found is None else found
 

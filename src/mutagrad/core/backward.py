@@ -10,6 +10,7 @@ from ..arrays import np
 from ..arrays.kinds import IN_USE, anywhere, device_of, moved, others, real_kind
 from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
+from ..base.layout import ANSWERING, has_own_layout
 from ..base.locks import new_lock
 from ..base.modes import OTHER_KIND, Modes, mode, tidy
 from ..base.operands import Array
@@ -23,7 +24,7 @@ from .indexing import put
 from .nans import has_nan, nan_found
 from .op import RECORDED
 from .saved import SEEN_THROUGH
-from .storage import Storage, TensorBase, before_write, check_inside, histories, memory_of, same_group
+from .storage import Repeated, Storage, TensorBase, before_write, check_inside, histories, memory_of, same_group
 from .sweep import Sweep, SweepAcross, reaching
 from .window import Whole, Window, overlaps_itself
 from .write import FOLLOW
@@ -212,8 +213,10 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
 # ---------------------------------------------------------------------------------------------------------- the answers
 
 def backward(tensors: Tensors, grad_tensors: Tensors | None = None, retain_graph: bool | None = None,
-             create_graph: bool = False, inputs: Tensors | None = None) -> None:
+             create_graph: bool = False, inputs: Tensors | Mapping[Any, Any] | None = None) -> None:
     """Add the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
+    if ANSWERING and has_own_layout((tensors, grad_tensors, inputs)):
+        return ANSWERING[0]("backward", backward, (tensors, grad_tensors, retain_graph, create_graph, inputs), {})
     tensors, gradients = _pairs(tensors, grad_tensors)
     seeds = _seeds(tensors, gradients, create_graph)
     for tensor, gradient in zip(tensors, gradients):
@@ -222,7 +225,7 @@ def backward(tensors: Tensors, grad_tensors: Tensors | None = None, retain_graph
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         return run_sweep(seeds, create_graph, retain, _deposit_recorded if create_graph else _deposit, {}, False)
-    inputs = _listed(inputs)
+    inputs = _listed(list(inputs.values()) if isinstance(inputs, Mapping) else inputs)
     if not inputs:
         raise BadValue("backward: inputs cannot be empty",
                        fix="leave it out to differentiate with respect to all leaves")
@@ -240,10 +243,10 @@ def _is_nan(array: Array) -> bool:
     return anywhere(np.isnan(array))
 
 
-def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None = None, retain_graph: bool | None = None,
-         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
-         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
-    """Return the derivatives of the sum of `outputs` with respect to `inputs` as they are now.
+def grad(outputs: Tensors, inputs: Tensors | Mapping[Any, Any], grad_outputs: Tensors | None = None,
+         retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True,
+         allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:
+    """Return the derivatives of the sum of `outputs` with respect to `inputs` as they are now: a tuple, or a dict.
 
     >>> import mutagrad as mg
     >>> x = mg.tensor(2., requires_grad=True)
@@ -251,9 +254,16 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None = None,
     >>> mg.autograd.grad(g, x)
     (tensor(12.),)
     """
+    if ANSWERING and has_own_layout((outputs, inputs, grad_outputs)):
+        return ANSWERING[0]("grad", grad, (outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs,
+                                           allow_unused, is_grads_batched, materialize_grads), {})
     if materialize_grads and allow_unused is False:
         raise BadValue("grad: Expected allow_unused to be True or not passed when materialize_grads=True",
                        fix="leave allow_unused out")
+    if isinstance(inputs, Mapping):
+        found = grad(outputs, list(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs,
+                     allow_unused, is_grads_batched, materialize_grads)
+        return dict(zip(inputs, found))
     if is_grads_batched:
         return _rows_of_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     seeds = _seeds(*_pairs(outputs, grad_outputs), create_graph)
@@ -377,7 +387,7 @@ def _places(tensor: TensorBase) -> list[Place]:
     if ledger is None or ledger.aliases is None or array.dtype != storage.buffer.dtype:
         return [(writer, window, None)]
     alike = [h for h in histories(tensor) if h.writer is not None and same_group(h, storage)
-             and h.buffer.dtype == array.dtype]
+             and h.buffer.dtype == array.dtype and (h.__class__ is not Repeated or h is storage)]
     newest = {h.writer for h in alike}
     if len(newest) < 2:
         return [(writer, window, None)]

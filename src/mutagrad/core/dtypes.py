@@ -102,6 +102,9 @@ complex32 = chalf = _NotHeld("complex32", COMPLEX, 4)
 LOADED_AS: dict[dtype, dtype] = {
     **dict.fromkeys((float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu), float32),
     complex32: complex64}
+qint8, quint8, qint32, quint4x2, quint2x4 = (
+    _NotHeld(name, INTEGER, size) for name, size in (("qint8", 1), ("quint8", 1), ("qint32", 4), ("quint4x2", 1),
+                                                     ("quint2x4", 1)))
 half, float_, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 short, int_, long = int16, int32, int64
 
@@ -120,6 +123,7 @@ _default_float = float32
 
 
 def get_default_dtype() -> dtype:
+    """Return the type of floating point numbers that are made without one."""
     return _default_float
 
 
@@ -259,9 +263,8 @@ _FLOAT8_LIMITS: dict[dtype, tuple[float, float, float, float]] = {
 class finfo:
     """Limits of a floating point type: `finfo(mutagrad.float32).eps`."""
 
-    def __init__(self, d: dtype | None = None) -> None:
-        d = _default_float if d is None else d
-        _check_types("finfo", d)
+    def __init__(self, d: dtype | type | None = None) -> None:
+        d = _default_float if d is None else as_dtype(d)
         if d.category < FLOAT:
             raise BadArgument(f"finfo: {d} is not a floating point type", fix=f"mutagrad.iinfo({d})")
         if d is bfloat16:
@@ -293,8 +296,8 @@ class finfo:
 class iinfo:
     """Limits of an integer type: `iinfo(mutagrad.int8).max`."""
 
-    def __init__(self, d: dtype) -> None:
-        _check_types("iinfo", d)
+    def __init__(self, d: dtype | type) -> None:
+        d = as_dtype(d)
         if d.category != INTEGER:
             raise BadArgument(f"iinfo: {d} is not an integer type", fix="mutagrad.iinfo(mutagrad.int64)")
         info = np.iinfo(d.array_type)

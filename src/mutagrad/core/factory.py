@@ -96,6 +96,13 @@ def whole_memory(memory: Storage) -> Any:
     return result
 
 
+def over(storage: Storage) -> Any:
+    """Return all of a storage, with its history."""
+    result = object.__new__(CODEGEN_GLOBALS["Tensor"])
+    result._array, result._offset, result._grad, result._storage = storage.buffer, None, None, storage
+    return result
+
+
 def linked_alias(tensor: TensorBase) -> Any:
     """Return the same memory with a history of its own, in which recorded writes to the memory appear all the same."""
     result = object.__new__(CODEGEN_GLOBALS["Tensor"])

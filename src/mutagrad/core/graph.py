@@ -7,7 +7,7 @@ tensors, so there is no reference cycle and the graph dies with its tensors.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import count
+from itertools import count, zip_longest
 from types import CodeType
 from typing import Any, Union
 from weakref import ref
@@ -16,7 +16,7 @@ from ..arrays import np
 from ..base.operands import Array, Operand
 from ..base.provenance import Where, describe
 from .storage import TensorBase
-from .window import As, Index, Shape, Whole, Window, overlaps_itself
+from .window import As, Index, Shape, Whole, Window, covers, index_of, overlaps_itself, shape_of
 
 # Orders count downwards, so the smallest on a heap is the newest write.
 next_order = count(0, -1).__next__
@@ -68,9 +68,9 @@ class Node(list[Any]):
         return _class_name(self.op.name)
 
     @property
-    def next_functions(self) -> tuple[tuple[Writer | None, int], ...]:
-        """As PyTorch's: the writers that this one reads, with the number of the output."""
-        return tuple((writer, 0) for writer in self)
+    def next_functions(self) -> tuple[tuple[Writer | ViewOf | None, int], ...]:
+        """As PyTorch's: the writers that this one reads, with the number of the output; views of them in between."""
+        return tuple((seen_through(writer, window), 0) for writer, window in zip_longest(self, self.windows or ()))
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -144,6 +144,41 @@ class Leaf:
 
 
 Writer = Union[Node, Leaf]
+
+
+class ViewOf:
+    """Stands in the graph, as a program sees it, for a view that was read. Views have no node of their own."""
+
+    __slots__ = ("writer", "window", "__weakref__")
+
+    def __init__(self, writer: Writer, window: Window) -> None:
+        self.writer, self.window = writer, window
+
+    def name(self) -> str:
+        return "ViewBackward0"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Writer, int], ...]:
+        return ((self.writer, 0),)
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, ViewOf) and self.writer is other.writer
+                and (self.window is other.window or index_of(self.window) is index_of(other.window) is None
+                     and self.window == other.window))
+
+    def __hash__(self) -> int:
+        return hash(self.writer)
+
+    def __repr__(self) -> str:
+        return "<ViewBackward0>"
+
+
+def seen_through(writer: Writer | None, window: Window | None) -> Writer | ViewOf | None:
+    """Return a writer, or what stands for the view of what it wrote where the window is not all of that."""
+    if writer is None or window is None or writer.whole is UNKNOWN_SHAPE:
+        return writer
+    whole = covers(window, writer.whole) and shape_of(window) == writer.whole[0]
+    return writer if whole else ViewOf(writer, window)
 
 # `whole` of a node of whose storage nobody has looked at a part yet.
 UNKNOWN_SHAPE: Whole = ((), None)

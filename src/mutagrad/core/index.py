@@ -22,6 +22,8 @@ ndarray = np.ndarray
 ALL = slice(None)
 _INT64 = np.dtype(np.int64).char
 BASIC = frozenset((int, slice, type(None), type(...)))
+_NUMBERS = frozenset((int, bool))
+_NOT_PLACES = BASIC - _NUMBERS
 
 
 def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, Index | None]:
@@ -29,7 +31,7 @@ def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, Index | None]:
     if isinstance(key, TensorBase) and _are_places(x, key._array):  # the commonest that picks: no looking for others
         array = x._array
         return view_of(x, array, x._offset or 0), (positions(key._array, array.shape[0], 0), *(ALL,) * (array.ndim - 1))
-    parts = key if key.__class__ is tuple else (key,)
+    parts = index_parts(key)
     if BASIC.issuperset(map(type, parts)) or not any(_picks(p) for p in parts):
         return basic_view(x, parts), None
     parts = tuple(_as_pick(p) for p in parts)
@@ -55,6 +57,22 @@ def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, Index | None]:
             and view._array.flags.c_contiguous):  # one mask for all elements
         return vector_of(view), (np.flatnonzero(first[0]),)
     return as_vector(view, _resolve(view._array.shape, index))
+
+
+def index_parts(key: Any) -> tuple[Any, ...]:
+    """Return what stands between the brackets: a list that cannot be one of positions counts as a tuple, as in PyTorch.
+
+    That is one with slices, None, `...` or whole tensors in it, or with lists beside numbers. (A list of lists is
+    positions here, as PyTorch has announced that it will be there.)
+    """
+    if key.__class__ is tuple:
+        return key  # type: ignore[no-any-return]
+    if key.__class__ is not list or _NUMBERS.issuperset(kinds := {type(p) for p in key}):
+        return (key,)
+    lists = sum(isinstance(p, (list, tuple, range)) for p in key)
+    if not kinds.isdisjoint(_NOT_PLACES) or 0 < lists < len(key) or any(getattr(p, "ndim", 0) for p in key):
+        return tuple(key)
+    return (key,)
 
 
 def _are_places(x: TensorBase, array: Array) -> bool:
@@ -165,7 +183,8 @@ def positions(part: Array, size: int, dim: int, from_end: bool = True) -> Array:
         low, high = extremes(part)
         least = -size if from_end else 0
         if low < least or high >= size:
-            raise BadIndex(f"index: {low if low < least else high} is out of range for dimension {dim} of size {size}",
+            raise BadIndex(f"index {low if low < least else high} is out of bounds for dimension {dim} with size "
+                           f"{size}",
                            fix=f"indices from {least} to {size - 1}")
         if low < 0 or from_end and unknown(part):
             return np.where(part < 0, part + size, part)  # type: ignore[no-any-return]
@@ -188,7 +207,7 @@ def basic_view(x: TensorBase, parts: tuple[Any, ...]) -> Any:
                 raise _too_many(array, parts)
             n = array.shape[dim]
             if not -n <= p < n:
-                raise BadIndex(f"index: {p} is out of range for dimension {dim} of size {n}",
+                raise BadIndex(f"index {p} is out of bounds for dimension {dim} with size {n}",
                                fix=f"an index from {-n} to {n - 1}" if n else "")
             offset += (p + n if p < 0 else p) * array.strides[dim]
             dim += 1

@@ -21,7 +21,7 @@ from ..base.operands import Array
 from .dtypes import of_array
 from .factory import CODEGEN_GLOBALS, AnyTensor, make, view, view_of, window_or_none
 from .graph import next_order, window_of
-from .index import index_shape, plain_slice, split_index
+from .index import index_parts, index_shape, plain_slice, split_index
 from .masked import as_everywhere, read_masked
 from .op import RECORDED, Op, same
 from .ownership import ASSIGNS, NOBODYS, UNNAMED, is_nobodys
@@ -43,7 +43,7 @@ def read(x: TensorBase, index: Index) -> Any:
     """Return a copy of the elements that `index` picks."""
     array = x._array
     try:
-        result = make(_picked(array, index) if array.size >= WORTH else pick(array, index))
+        result = make(picked(array, index))
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
     node = x._storage.writer
@@ -52,8 +52,10 @@ def read(x: TensorBase, index: Index) -> Any:
     return result
 
 
-def _picked(array: Array, index: Index) -> Any:
-    """The same of a larger array: along one dimension there is a faster way."""
+def picked(array: Array, index: Index) -> Any:
+    """Return `array[index]`; of a larger array, along one dimension, there is a faster way than NumPy's."""
+    if array.size < WORTH:
+        return pick(array, index)
     dim, *others = (d for d, part in enumerate(index) if isinstance(part, ndarray))
     return pick(array, index) if others else at_places.take(array, index[dim], dim)  # type: ignore[arg-type]
 
@@ -214,7 +216,7 @@ def _check_places(x: TensorBase, key: Any) -> None:
     """Raise where an index is on a device and the tensor is not. (A compiled step brings all to one.)"""
     if device_of(x._array) is not None or mode.now.kind is not None:
         return
-    for part in key if key.__class__ is tuple else (key,):
+    for part in index_parts(key):
         if isinstance(part, TensorBase) and part._array.ndim and device_of(part._array) is not None:
             raise BadValue("setitem: indices should be either on cpu or on the same device as the indexed tensor (cpu)",
                            why=f"an index is on {part.device}", fix="x[index.cpu()] = value")  # type: ignore[attr-defined]
@@ -258,17 +260,18 @@ def setitem(x: TensorBase, key: Any, value: Any) -> None:
                     and view._storage.root is None and not has_aliases(memory_of(view), view._storage)):
                 begin_write(_put, view, (), (), (), record=False)
                 compute_into(view._storage, value._storage.writer, window_or_none(view))
+                array[()] = v
             else:
                 node = begin_write(_put, view, (value,), (), ())
+                array[()] = v.copy() if aliased(value, view) else v  # NumPy's own care for overlaps has gaps
                 end_write(view, node)
-            array[()] = v.copy() if aliased(value, view) else v  # NumPy's own care for overlaps has gaps
             return
     put(view, index, value, "setitem")
 
 
 def _masked(x: TensorBase, key: Any) -> tuple[TensorBase, TensorBase] | None:
     """The view and the mask that a key means: with one mask, not NumPy's, behind slices and numbers; else None."""
-    parts = key if key.__class__ is tuple else (key,)
+    parts = index_parts(key)
     masks = [i for i, p in enumerate(parts) if isinstance(p, TensorBase) and p._array.dtype.kind == "b"]
     if len(masks) != 1 or is_plain(parts[masks[0]]._array) or not parts[masks[0]]._array.ndim:
         return None
@@ -379,6 +382,7 @@ def fill_(x: AnyTensor, value: Any) -> AnyTensor:
 
 
 def zero_(x: AnyTensor) -> AnyTensor:
+    """Write zeros into the tensor; return it. Its history ends there."""
     put(_not_repeated(x), None, 0, "zero_")
     return x
 

@@ -1,38 +1,25 @@
 """What a program sees of a tensor's history: whether it is a leaf, what wrote it, its gradient, its bare data."""
 from __future__ import annotations
 
+import warnings
 from typing import Any, TypeVar
 
-from ..arrays.kinds import IN_USE, device_of
+from ..arrays.kinds import IN_USE, device_of, is_plain
 from ..base.errors import BadArgument, BadData, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ..base.modes import OTHER_KIND
-from .backward import check_separate
+from ..base.operands import Array
+from ..base.provenance import to_user
+from .backward import RETAINED, check_separate, retains_grad
 from .dtypes import FLOAT, of_array
 from .evidence import cut
-from .graph import Leaf, Node
-from .storage import TensorBase, another_history, check_inside, part_history
+from .factory import window_or_none
+from .graph import Leaf, Node, ViewOf, window_of
+from .storage import Storage, TensorBase, another_history, check_inside, part_history, repeated_history
 from .sweep import OUTPUT
+from .window import overlaps_itself
+from .write import FOLLOW, new_node
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
-
-
-class ViewOfLeaf:
-    """The `grad_fn` of a view of a leaf. Views have no node of their own."""
-
-    __slots__ = ("leaf",)
-
-    def __init__(self, leaf: Leaf) -> None:
-        self.leaf = leaf
-
-    def name(self) -> str:
-        return "ViewBackward0"
-
-    @property
-    def next_functions(self) -> tuple[tuple[Leaf, int], ...]:
-        return ((self.leaf, 0),)
-
-    def __repr__(self) -> str:
-        return "<ViewBackward0>"
 
 
 def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
@@ -48,8 +35,9 @@ def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
                                  f"this one is {of_array(array.dtype).name}",
                                  why="an integer or boolean cannot change by a little",
                                  fix="x.float().requires_grad_()")
-            check_separate(tensor, "requires_grad")
-            if tensor._offset is not None or storage.root is not None:  # others see it, too: a history of its own
+            if _overlaps(array):
+                storage = _become_repeated(tensor, tensor)
+            elif tensor._offset is not None or storage.root is not None:  # others see it, too: a history of its own
                 storage, tensor._offset = part_history(tensor, linked=True)
                 tensor._storage = storage
             storage.writer = storage.leaf = Leaf(tensor)
@@ -59,6 +47,19 @@ def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
                                 "and this tensor was computed", fix="y = x.detach()")
         storage.writer = storage.leaf = None
     return tensor
+
+
+def _overlaps(array: Array) -> bool:
+    return overlaps_itself(array.shape, array.strides, array.itemsize)
+
+
+def _become_repeated(tensor: TensorBase, window: TensorBase) -> Storage:
+    """Give a leaf to be, of a window whose elements share memory, memory in which each is one of its own."""
+    if not is_plain(window._array):
+        check_separate(window, "requires_grad")
+    tensor._storage = storage = repeated_history(window)
+    tensor._array, tensor._offset = storage.buffer, None
+    return storage
 
 
 def is_leaf(tensor: TensorBase) -> bool:
@@ -73,7 +74,7 @@ def grad_fn(tensor: TensorBase) -> Any:
     if is_leaf(tensor):
         return None
     if not isinstance(writer, Node):
-        return ViewOfLeaf(writer)
+        return ViewOf(writer, window_of(tensor))
     return writer[0] if writer.op is OUTPUT and writer[0] is not None else writer
 
 
@@ -81,6 +82,15 @@ def output_nr(tensor: TensorBase) -> int:
     """Return which of the results of its `grad_fn` this is."""
     writer = tensor._storage.writer
     return writer.saved if isinstance(writer, Node) and writer.op is OUTPUT else 0
+
+
+def warn_of_no_grad(tensor: TensorBase) -> None:
+    """Warn where a gradient is looked for that no sweep will ever set, as PyTorch does."""
+    leaf = tensor._storage.leaf
+    if (leaf is None or leaf.tensor() is not tensor) and id(tensor) not in RETAINED and not retains_grad(tensor):
+        warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: backward() sets "
+                      "it for leaves only, so it stays None. x.retain_grad() before backward() keeps the gradient of "
+                      "a computed tensor; if the leaf was meant, read its .grad", UserWarning, stacklevel=to_user())
 
 
 def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
@@ -122,14 +132,29 @@ def set_data(tensor: TensorBase, other: TensorBase) -> None:
     was_leaf = writer is not None and is_leaf(tensor)
     if writer is not None and not was_leaf and (tensor._offset is not None or other._offset is not None
                                                 or tensor._array.shape != other._array.shape):
-        raise NotSupported("data: cannot be set on a tensor that was computed as a view, "
-                           "or to a view, or to another shape",
-                           why="its history is that of all the memory it is a window on",
-                           fix="x.data.copy_(y), or x.detach() first")
+        _set_data_of_view(tensor, other)
+        return
     if was_leaf:
-        tensor._storage, tensor._offset = part_history(other, linked=False)
-        tensor._array = other._array
+        if _overlaps(other._array):
+            _become_repeated(tensor, other)
+        else:
+            tensor._storage, tensor._offset = part_history(other, linked=False)
+            tensor._array = other._array
         tensor._storage.writer = tensor._storage.leaf = Leaf(tensor)
         return
     tensor._storage, tensor._array, tensor._offset = another_history(other), other._array, other._offset
     tensor._storage.writer = writer
+
+
+def _set_data_of_view(tensor: TensorBase, other: TensorBase) -> None:
+    """The same where one of them is a view: what the old history says of the window is as if copied to the memory."""
+    if tensor._array.shape != other._array.shape or other._offset is not None and not other._array.flags.c_contiguous:
+        raise NotSupported("data: a computed tensor cannot be given data of another shape, or with gaps",
+                           why="its history is that of elements of this shape", fix="x.data = y.contiguous()")
+    node = new_node(FOLLOW, (tensor._storage.writer,), (window_or_none(tensor),))
+    if other._offset is None:
+        storage, offset = another_history(other), None
+    else:
+        storage, offset = part_history(other, linked=False)
+    tensor._storage, tensor._array, tensor._offset = storage, other._array, offset
+    storage.writer = node

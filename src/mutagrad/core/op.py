@@ -108,7 +108,8 @@ def variant(op: Op, dtype: Any) -> Op:
     return op.conjugate if dtype.kind == "c" else op.widened if dtype.char in SHORT else op
 
 
-ABOUT_TYPES = {"cast_float", "nextafter", "to_device"}  # operations that depend on the very type they are given
+# Operations that depend on the very type they are given.
+ABOUT_TYPES = {"cast_float", "nextafter", "normal", "to_device"}
 
 
 # What NumPy converts float16 for, element by element; the result is the same.
@@ -182,6 +183,7 @@ def define(source: str, name: str, **closure: Any) -> Any:
 
 
 _deferred: dict[tuple[Op, str], tuple[Any, Callable[[], str]]] = {}
+DESCRIPTIONS: dict[str, str] = {}  # docstrings of generated functions, by name; ops/descriptions.py fills it in
 
 
 def define_later(source: Callable[[], str], name: str, arguments: Sequence[str], out: bool, **closure: Any) -> Any:
@@ -190,6 +192,7 @@ def define_later(source: Callable[[], str], name: str, arguments: Sequence[str],
     head, settings = (f"def call({given}, *, out=None):", "{'out': out}") if out else (f"def call({given}):", "{}")
     body = f"    return first_call(({', '.join(closure)},), ({given},), {settings}, {name[-1] == '_'})"
     function = define(f"{head}\n{body}\n", name, **closure)
+    function.__doc__ = DESCRIPTIONS.get(name)
     _deferred[closure["OP"], name] = function, source
     return function
 

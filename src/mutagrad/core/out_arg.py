@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import BadArgument, ShapeError
+from ..base.errors import BadArgument
 from .op import RECORDED
-from .write import check_cast, check_writable, make_room
+from .write import check_cast, check_resizable, check_writable, resize_out
 
 
 def write_out(name: str, result: Any, out: Any) -> Any:
@@ -20,12 +20,9 @@ def write_out(name: str, result: Any, out: Any) -> Any:
     for r, o in zip(results, outs):  # all that can fail fails before anything is written
         check_writable(o, name)
         check_cast(name, r._array.dtype, o._array.dtype)
-        if o._array.size and o._array.shape != r._array.shape:
-            raise ShapeError(f"{name}: a result of shape {r._array.shape} cannot be written "
-                             f"into out of shape {o._array.shape}",
-                             fix="out=mutagrad.empty_like(...) of the result's shape")
+        check_resizable(name, o, r._array.shape)
     written = []
     for r, o in zip(results, outs):
-        make_room(o, r._array.shape)
+        resize_out(o, r._array.shape)
         written.append(RECORDED.copy_into(o, r))
     return type(result)(*written) if hasattr(result, "_fields") else tuple(written) if several else written[0]

@@ -21,8 +21,16 @@ def _references_to_sole() -> int:
     return getrefcount(a)
 
 
+def _references_to_base() -> int:
+    holder = [np.zeros((1, 1)).reshape(1)]
+    base = holder.pop().base
+    return getrefcount(base)
+
+
 # References to an array for which one local variable is the only name, after it was popped from a list.
 SOLE = _references_to_sole()
+# The same for an array that has a view, which has been dropped; while it lives there is one more.
+SOLE_BASE = _references_to_base() + 1
 
 
 def _result() -> TensorBase:

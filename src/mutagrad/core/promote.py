@@ -8,7 +8,7 @@ from ..arrays import np
 from ..arrays.bfloat16 import SHORT
 from ..arrays.numpy import constant
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError
-from ..base.operands import Array
+from ..base.operands import Array, kind_name
 from ..base.sockets import socket
 from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
 from .factory import CODEGEN_GLOBALS
@@ -35,7 +35,7 @@ def as_operand(value: Any, op_name: str) -> Any:
         return value.item()
     if isinstance(value, ndarray):
         return CODEGEN_GLOBALS["Tensor"]._from_array(value)
-    raise BadArgument(f"{op_name}: {type(value).__name__} is neither a tensor nor a number",
+    raise BadArgument(f"{op_name}: {kind_name(value)} is neither a tensor nor a number",
                       why=f"got {value!r}", fix=f"mutagrad.{op_name}(mutagrad.tensor(...), ...)")
 
 
@@ -75,13 +75,22 @@ def operand_dtype(operands: Sequence[TensorBase | complex]) -> dtype:
     return result_dtype(*groups)
 
 
+def _numpy_dtype(operands: Sequence[TensorBase | complex]) -> dtype:
+    """Return the type of tensors and NumPy's arrays together: NumPy's, as in PyTorch, which has NumPy compute them."""
+    kinds = [v._array.dtype for v in operands if isinstance(v, TensorBase)]
+    if any(kind.kind not in "biufc" for kind in kinds):
+        return operand_dtype(operands)
+    return of_array(np.result_type(*kinds, *(v for v in operands if not isinstance(v, TensorBase))))
+
+
 def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return tensors (or SCALAR_OPERAND) and then arrays of one type, for the arguments of an elementwise operation."""
     operands = [as_operand(v, op.name) for v in arguments]
     free = 1 if op.promotes == "mask" else 0
-    common = operand_dtype(operands[free:])
+    arrays_too = any(v.__class__ is ndarray for v in arguments)
+    common = _numpy_dtype(operands[free:]) if arrays_too else operand_dtype(operands[free:])
     if op.promotes == "float" and common.category < FLOAT:
-        common = get_default_dtype()
+        common = of_array(np.dtype(np.float64)) if arrays_too else get_default_dtype()
     if op.promotes == "real" and common.category == COMPLEX:
         raise DTypeError(f"{op.name}: not defined for {common.name}", why="complex numbers have no order",
                          fix="x.abs() or x.real first")
@@ -122,13 +131,25 @@ def shape_error(op: Op, arrays: Sequence[Array], error: ValueError) -> Exception
     try:
         np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError:
-        return ShapeError(f"{op.name}: shapes {shapes} do not broadcast",
-                          why="counted from the right, sizes must be equal or one of them 1",
+        return ShapeError(f"{op.name}: shapes {shapes} do not broadcast", why=_where_sizes_differ(arrays),
                           fix=_broadcast_fix(arrays))
     # "... allowed size", "... possible size": NumPy raises this where not even the count of bytes is a number.
     if "maximum" in str(error).lower():
         return OutOfMemory.found_by(op.name, error)
     return ShapeError(f"{op.name}: shapes {shapes} do not fit", why=str(error))
+
+
+def _where_sizes_differ(arrays: Sequence[Array]) -> str:
+    """Say which sizes do not fit, in the words that programs written for PyTorch look for."""
+    if len(arrays) == 2:
+        first, last = (a.shape for a in arrays)
+        ndim = max(len(first), len(last))
+        for back in range(1, min(len(first), len(last)) + 1):
+            m, n = first[-back], last[-back]
+            if m != n and 1 not in (m, n):
+                return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
+                        f"{ndim - back}")
+    return "counted from the right, sizes must be equal or one of them 1"
 
 
 def _broadcast_fix(arrays: Sequence[Array]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, SupportsIndex
 
 from ..base.errors import BadArgument
 from ..base.package_name import called
+from ..base.pytree import SequenceKey, register_pytree_node
 
 
 def as_int(value: Any, name: str) -> int:
@@ -58,3 +59,8 @@ class Size(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return called(f"Size([{', '.join(map(str, self))}])")
+
+
+# A container among trees, as in PyTorch, of which a plain tuple is made.
+register_pytree_node(Size, lambda size: (list(size), None), lambda children, _: tuple(children),
+                     flatten_with_keys_fn=lambda size: ([(SequenceKey(i), n) for i, n in enumerate(size)], None))

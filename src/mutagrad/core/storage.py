@@ -24,6 +24,7 @@ from weakref import ref
 from ..arrays import np
 from ..arrays.kinds import IN_USE, host, is_frozen, real_kind, share_memory
 from ..base.counters import counters
+from ..base.errors import OverlapError
 from ..base.locks import new_lock
 from ..base.modes import OTHER_KIND
 from ..base.operands import Array, Operand
@@ -78,6 +79,18 @@ class Part(Storage):
     origin: tuple[ref[Any], int, Storage] | None
 
 
+class Repeated(Part):
+    """The memory of a leaf whose elements share some: a copy in which each has its own, and so a gradient of its own.
+
+    `shared` is the window on the memory that it repeats, at byte `place` there. Writes to that are followed, see
+    write.tell_aliases; it is not written itself, because several of its elements stand for one.
+    """
+
+    __slots__ = ("shared", "place")
+    shared: Array
+    place: int
+
+
 class TensorBase(Operand):
     """A window on a storage: no maths here. `_offset` is None where the window is the whole storage, else bytes."""
 
@@ -130,12 +143,40 @@ def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
     part.buffer, part.root = array if dense else storage.buffer, memory
     part.writer = part.leaf = part.ledger = None
     part.version = 0
+    enter_alias(memory, part, tensor)
+    return part, None if dense else tensor._offset
+
+
+def repeated_history(tensor: TensorBase) -> Repeated:
+    """Return a history, and memory, in which each element of a window that overlaps itself is one of its own."""
+    storage, memory = tensor._storage, memory_of(tensor)
+    part = Repeated()
+    part.start, part.origin, part.root, part.version = 0, None, None, 0
+    part.group = storage.group or storage if storage.origin is None else storage.origin[2]
+    part.buffer, part.shared, part.place = np.array(tensor._array, order="C"), tensor._array, memory_offset(tensor)
+    part.writer = part.leaf = part.ledger = None
+    ledger_of(part).aliases = Places()
+    enter_alias(memory, part, tensor)
+    return part
+
+
+def enter_alias(memory: Storage, part: Part, tensor: TensorBase) -> None:
+    """Have a history told of writes to the window of a tensor on a memory."""
     ledger = ledger_of(memory)
     with ledger.lock:
         if ledger.aliases is None:
             ledger.aliases = Places()
-        ledger.aliases.add((ref(part), array, span_of(tensor)))
-    return part, None if dense else tensor._offset
+        ledger.aliases.add((ref(part), tensor._array, span_of(tensor)))
+
+
+def check_own(memory: Storage, name: str) -> None:
+    """Raise where memory repeats elements of another, so that a write to it has no meaning."""
+    if memory.__class__ is Repeated:
+        error = OverlapError(f"{name}: cannot write to a leaf several of whose elements are the same memory",
+                             why=f"of shape {memory.buffer.shape}, it was expanded before it became a leaf",
+                             fix="x = x.clone() before x.requires_grad_()")
+        error.is_expanded = True
+        raise error
 
 
 def _restored(buffer: Array) -> Storage:
@@ -270,7 +311,8 @@ _LOCKS = [new_lock() for _ in range(64)]
 class Ledger(Places):
     """Who must be told of a write to a memory: nodes that saved values, other histories, writers that we cannot see."""
 
-    __slots__ = ("exports", "aliases", "complete", "lock")
+    __slots__ = ("exports", "aliases", "complete", "held", "lock")
+    held: int  # set where a program has said that it needs fewer bytes of the memory for now
 
     def __init__(self, lock: Any) -> None:
         self.lock = lock
@@ -288,11 +330,11 @@ class Ledger(Places):
         return self.exports is None or bool(self.exports)
 
     def leaves(self) -> list[Part]:
-        """Return the aliases that are leaves."""
+        """Return the aliases that are leaves, each element once."""
         with self.lock:
             records = [] if self.aliases is None else self.aliases.all()
         found = [record[0]() for record in records]
-        return [part for part in found if part is not None and part.leaf is not None]
+        return [part for part in found if part is not None and part.leaf is not None and part.__class__ is Part]
 
 
 def has_aliases(memory: Storage, storage: Storage) -> bool:
@@ -435,8 +477,10 @@ def before_write(tensor: TensorBase) -> None:
     if OTHER_KIND:
         check_inside(tensor)
     memory = tensor._storage.root or tensor._storage
-    if memory.ledger is not None and memory.ledger.records:
-        move_aside(memory, tensor)
+    if memory.ledger is not None:
+        check_own(memory, "write")
+        if memory.ledger.records:
+            move_aside(memory, tensor)
     memory.version += 1
 
 
@@ -476,8 +520,12 @@ def export(tensor: TensorBase) -> Array:
         if ledger.exports is not None:
             ledger.exports.append(ref(handed))
         move_aside(memory, None)
-    lent = np.asarray(handed)
-    return lent if lent.dtype == array.dtype else lent.view(array.dtype)  # NumPy's interface has no name for bfloat16
+    lent: Array = np.asarray(handed)
+    if lent.dtype != array.dtype:  # NumPy's interface has no name for bfloat16
+        lent = lent.view(array.dtype)
+    if memory.__class__ is Repeated:
+        lent.flags.writeable = False
+    return lent
 
 
 def export_for_good(tensor: TensorBase) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -12,25 +13,27 @@ from ..arrays.numpy import silent
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, OverlapError, ShapeError
 from ..base.modes import OTHER_KIND, mode
 from ..base.operands import Array
-from ..base.provenance import OURS
+from ..base.provenance import OURS, to_user
 from .dtypes import of_array
 from .evidence import overwritten
-from .factory import AnyTensor, make, whole_memory, window_or_none
-from .graph import UNKNOWN_SHAPE, Node, Writer, element_type, next_order, picking, positions_in, window_of
+from .factory import AnyTensor, make, over, view, whole_memory, window_or_none
+from .graph import UNKNOWN_SHAPE, Node, Writer, element_type, next_order, picking, positions, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
 from .storage import (
+    Repeated,
     Storage,
     TensorBase,
     aliases_near,
     check_inside,
+    check_own,
     has_aliases,
     histories,
     move_aside,
     same_group,
     save,
 )
-from .window import Index, Shape, Window, covers, extent, overlaps_itself
+from .window import Index, Shape, Window, covers, dense_strides, extent, overlaps_itself
 
 
 def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Window | None] | None = None) -> Node:
@@ -62,6 +65,7 @@ def check_writable(target: Any, name: str) -> None:
     """Raise where a write through this window has no defined meaning."""
     if not isinstance(target, TensorBase):
         raise BadArgument(f"{name}: can only write into a tensor, not into {type(target).__name__}")
+    check_own(target._storage.root or target._storage, name)
     array = target._array
     if target._offset is not None and array.ndim and overlaps_itself(array.shape, array.strides, array.itemsize):
         error = OverlapError(f"{name}: cannot write through a window of shape {array.shape} that overlaps itself",
@@ -94,6 +98,8 @@ def begin_write(op: Op, target: TensorBase, tensors: Sequence[TensorBase], array
         check_inside(target)
     storage = target._storage
     memory = storage.root or storage
+    if memory.ledger is not None:
+        check_own(memory, op.name)
     node = None
     if record and mode.grad:
         recorded = storage.writer is not None
@@ -163,6 +169,10 @@ def tell_aliases(target: TensorBase, node: Node | None) -> None:
     what a Function has made of its memory.
     """
     storage, others = target._storage, list(histories(target))[1:]
+    for other in others:
+        if other.__class__ is Repeated:
+            _repeat(other, node if mode.grad and same_group(other, storage) else None, storage)  # type: ignore[arg-type]
+    others = [other for other in others if other.__class__ is not Repeated]
     if node is not None and mode.grad:
         for other in others:
             if same_group(other, storage):
@@ -175,6 +185,33 @@ def tell_aliases(target: TensorBase, node: Node | None) -> None:
         for other in aliases_near(tensor) if tensor is not None else ():
             if other.leaf is None and same_group(other, leaf):
                 _follow(other, leaf, leaf.leaf, leaf.leaf.window)
+
+
+def _repeat(other: Repeated, node: Node | None, storage: Storage) -> None:
+    """Bring what repeats the memory of `storage` up to date: with the history of what `node` wrote, or a leaf again."""
+    if other.ledger is not None and other.ledger.records:
+        move_aside(other, None)
+    other.version += 1
+    np.copyto(other.buffer, other.shared)
+    if node is None:
+        other.writer = other.leaf
+    else:
+        _follow_repeated(other, storage, node)
+    tell_aliases(over(other), None if node is None else other.writer)
+
+
+def _follow_repeated(other: Repeated, storage: Storage, node: Node) -> None:
+    """Record in the history of `other` that those of its elements which `node` wrote are what they are there."""
+    mine, shared, window = storage.buffer, other.shared, node.written
+    unit = min(mine.dtype, shared.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)
+    if node.whole is UNKNOWN_SHAPE:
+        node.whole = mine.shape, mine.dtype
+    first = positions(other.place - storage.start, shared.shape, shared.strides, 1).reshape(-1, 1)
+    there = (first // unit.itemsize + np.arange(shared.itemsize // unit.itemsize)).reshape(-1)
+    touched = np.flatnonzero(np.isin(there, positions_in(window, mine, unit)))
+    if touched.size:
+        other.writer = _copy_between(other, node, picking(mine, there[touched], unit),
+                                     picking(other.buffer, touched, unit))
 
 
 def _complete(memory: Storage) -> None:
@@ -282,10 +319,14 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
     n = len(op.inputs)
     promoted = promote(op, arguments)
     tensors, arrays = promoted[:n], promoted[n:]
-    if not target._array.size and not any(target is t for t in arguments):
-        make_room(target, _common_shape(op, arrays))
+    shape = _common_shape(op, arrays)
+    if target._array.shape != shape:
+        if any(target is t for t in arguments):
+            raise ShapeError(f"{op.name}: a result of shape {shape} cannot be written into a tensor of shape "
+                             f"{target._array.shape}", why="a write in place never changes the shape of its target",
+                             fix=f"y = mutagrad.{op.name}(x, ...)")
+        return _into_another_shape(op, target, tensors, arrays, settings, shape)
     array = target._array
-    _check_shape(op, arrays, array.shape)
     try:
         direct = all(a.dtype is array.dtype for a in arrays) and (op.into or _in_spans(op, arrays, array))
         if not direct:
@@ -310,6 +351,23 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
 
 
+def _into_another_shape(op: Op, target: TensorBase, tensors: Any, arrays: Any, settings: tuple[Any, ...],
+                        shape: Shape) -> Any:
+    """The same where `out` has to be resized. Operands may lie in its memory, so everything is computed before."""
+    check_resizable(op.name, target, shape)
+    try:
+        result = silent().run(_computed, op, arrays, settings, shape)
+    except TypeError as error:
+        raise dtype_error(op, arrays, error) from None
+    except MemoryError as error:
+        raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
+    check_cast(op.name, result.dtype, target._array.dtype)
+    resize_out(target, shape)
+    node = begin_write(op if op.rules else _CONSTANT, target, tensors if op.rules else (), arrays, settings)
+    silent().run(target._array.__setitem__, ..., result)
+    return end_write(target, node)
+
+
 def _computed(op: Op, arrays: tuple[Array, ...], settings: tuple[Any, ...], shape: Shape) -> Any:
     dtype = arrays[-1].dtype
     forward, size = forward_for(op, dtype), prod(shape)
@@ -328,15 +386,34 @@ def _in_spans(op: Op, arrays: Sequence[Array], target: Array) -> bool:
             and target.flags.c_contiguous and all(large.flat(a, target.shape) is not None for a in arrays))
 
 
-def make_room(out: Any, shape: Shape) -> None:
-    """Give an `out` without elements the shape of what will be written into it, as PyTorch does; others keep theirs."""
-    if (isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape
-            and out._storage.writer is None):
+def check_resizable(name: str, out: TensorBase, shape: Shape) -> None:
+    """Raise if an `out` has another shape than what will be written into it, and a gradient of its own shape."""
+    if out._array.shape != shape and out._storage.writer is not None:
+        raise ShapeError(f"{name}: a result of shape {shape} cannot be written into out of shape {out._array.shape}",
+                         why="out requires a gradient, which has its shape, so that it cannot be resized",
+                         fix="out=mutagrad.empty(0), or out of the result's shape")
+
+
+def resize_out(out: TensorBase, shape: Shape) -> None:
+    """Give an `out` the shape of what will be written into it, as PyTorch does: with a warning if it has elements.
+
+    It stays in its own memory where that is enough, so that views of it see what is written.
+    """
+    if out._array.shape == shape:
+        return
+    size, dtype, offset, memory = prod(shape), out._array.dtype, out._offset or 0, out._storage.buffer
+    if out._array.size:
+        warnings.warn(f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, "
+                      f"which does not match the required output shape {list(shape)}. Give out the right shape, or "
+                      "no elements: t.resize_(0)", stacklevel=to_user())
+    if out._array.size and offset + size * dtype.itemsize <= memory.nbytes:
+        room = view(out, shape, dense_strides(shape, dtype.itemsize), offset)
+    else:
         try:
-            room = make(np.empty(shape, out._array.dtype))
+            room = make(np.empty(shape, dtype))
         except MemoryError as error:
             raise OutOfMemory.found_by("out", error) from None
-        out._array, out._storage, out._offset = room._array, room._storage, None
+    out._array, out._storage, out._offset = room._array, room._storage, room._offset
 
 
 def _common_shape(op: Op, arrays: Sequence[Array]) -> Shape:
@@ -345,13 +422,6 @@ def _common_shape(op: Op, arrays: Sequence[Array]) -> Shape:
     except ValueError as error:
         raise shape_error(op, tuple(arrays), error) from None
     return found
-
-
-def _check_shape(op: Op, arrays: Sequence[Array], shape: Shape) -> None:
-    found = _common_shape(op, arrays)
-    if found != shape:
-        raise ShapeError(f"{op.name}: a result of shape {found} cannot be written into a tensor of shape {shape}",
-                         why="a write never changes the shape of its target", fix=f"y = mutagrad.{op.name}(x, ...)")
 
 
 def check_cast(name: str, source: Any, target: Any) -> None:

@@ -30,6 +30,7 @@ class ContinuousBernoulli(BinaryLogits, Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
+    _handed_on = ("_lims",)
 
     def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None,
                  lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:

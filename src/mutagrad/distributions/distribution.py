@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["Distribution", "numbers_or_tensors"]
+
+_PACKAGE = __name__.rpartition(".")[0]
 
 
 def numbers_or_tensors(*values: Tensor | float) -> tuple[Tensor, ...]:
@@ -43,6 +46,7 @@ class Distribution:
     has_rsample = False
     has_enumerate_support = False
     _validate_args = True
+    _handed_on: tuple[str, ...] = ()  # attributes beside the parameters that `expand` hands on: tensors as they are
 
     def __init__(self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (),
                  validate_args: bool | None = None) -> None:
@@ -50,12 +54,13 @@ class Distribution:
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            for name, constraint in self._constraints().items():
+            for name, constraint in self._checked_constraints().items():
                 known = name in self.__dict__ or isinstance(getattr(type(self), name, None), property)
                 if known and not is_dependent(constraint):  # what is not known follows from others
-                    self._check(getattr(self, name), constraint, f"parameter {name}")
+                    self._check_values(getattr(self, name), constraint, f"parameter {name}")
+        super().__init__()  # what else a subclass inherits from, such as Module
 
-    def _constraints(self) -> Mapping[str, Constraint]:
+    def _checked_constraints(self) -> Mapping[str, Constraint]:
         try:
             return self.arg_constraints
         except NotImplementedError:
@@ -64,7 +69,7 @@ class Distribution:
                           "to turn off validation.", stacklevel=4)
             return {}
 
-    def _check(self, value: Tensor, constraint: Constraint, what: str) -> None:
+    def _check_values(self, value: Tensor, constraint: Constraint, what: str) -> None:
         if anywhere(~constraint.check(value)._array):
             raise BadValue(f"{type(self).__name__}: Expected {what}, of shape {tuple(value.shape)}, "
                            f"to satisfy the constraint {constraint}",
@@ -157,20 +162,35 @@ class Distribution:
         return object.__new__(type(self)) if _instance is None else _instance
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        """Return the same distributions, repeated to a larger batch; parameters are expanded, not copied."""
-        made = self._with_tensors_expanded(batch_shape, _instance)
-        for name, value in self.__dict__.items():
-            if isinstance(value, Distribution):
-                made.__dict__[name] = value.expand(made._batch_shape)
-        return made
+        """Return the same distributions, repeated to a larger batch; parameters are expanded, not copied.
 
-    def _with_tensors_expanded(self, batch_shape: Sequence[int], _instance: Any) -> Self:
-        made = object.__new__(type(self)) if _instance is None else _instance
-        made.__dict__.update(self.__dict__)
-        made._batch_shape = Size(batch_shape)
-        for name, value in self.__dict__.items():
-            if isinstance(value, Tensor):
-                made.__dict__[name] = value.expand(*made._batch_shape, *value.shape[len(self._batch_shape):])
+        A subclass with an `__init__` of its own overrides it: it makes the instance, sets its own attributes there, and
+        hands it on as `_instance`.
+        """
+        return self._with_own_expanded(batch_shape, _instance)
+
+    def _with_own_expanded(self, batch_shape: Sequence[int], _instance: Any, **parts: Any) -> Self:
+        """Expand what this package's own class has: attributes of a subclass are the subclass's business.
+
+        `parts` are set as they are, before Distribution.__init__: a subclass may look into them there.
+        """
+        known: Any = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(_PACKAGE))
+        told = [c for c in (vars(cls).get("arg_constraints") for cls in known.__mro__) if isinstance(c, Mapping)]
+        if not told:
+            raise self._unknown("expand")
+        made = self._get_checked_instance(known, _instance)
+        shape = Size(batch_shape)
+        for name in dict.fromkeys(chain(*told)):
+            if name in self.__dict__ or not hasattr(type(self), name) and hasattr(self, name):
+                value = getattr(self, name)
+                setattr(made, name, value.expand(*shape, *value.shape[len(self._batch_shape):]))
+        for name in known._handed_on:
+            value = getattr(self, name)
+            setattr(made, name, value.expand(shape) if isinstance(value, Distribution) else value)
+        for name, part in parts.items():
+            setattr(made, name, part)
+        Distribution.__init__(made, shape, self._event_shape, validate_args=False)
+        made._validate_args = self._validate_args
         return made
 
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> tuple[int, ...]:
@@ -204,5 +224,5 @@ class Distribution:
                            why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")
 
     def __repr__(self) -> str:
-        named = [(k, self.__dict__[k]) for k in self._constraints() if k in self.__dict__]
+        named = [(k, self.__dict__[k]) for k in self._checked_constraints() if k in self.__dict__]
         return f"{type(self).__name__}({', '.join(f'{k}: {v if v.numel() == 1 else v.size()}' for k, v in named)})"

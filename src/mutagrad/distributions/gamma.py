@@ -29,8 +29,8 @@ class _StandardGamma(Function):
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
         array = concentration._array
-        drawn = np.asarray(source(None).standard_gamma(array.astype(np.float64)), array.dtype)
-        result = make(np.asarray(np.maximum(drawn, finfo(concentration.dtype).tiny)))
+        drawn = source(None).gamma(array)
+        result = make(np.asarray(np.maximum(drawn, array.dtype.type(finfo(concentration.dtype).tiny))))
         ctx.save_for_backward(concentration, result)
         return result
 
@@ -62,6 +62,9 @@ def gamma_gradient(concentration: Array, drawn: Array) -> Array:
 def standard_gamma(concentration: Tensor) -> Tensor:
     """Draw a number of rate one for each element."""
     return _StandardGamma.apply(concentration)
+
+
+_standard_gamma = standard_gamma  # by which libraries of distributions import it
 
 
 class Gamma(Distribution):

@@ -9,23 +9,22 @@ from ..ops.create.create import zeros_like
 from ..ops.math.elementwise import where
 from ..tensors.tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from .transformed_distribution import TransformedDistribution
+from .transforms import AbsTransform
 
 __all__ = ["Half"]
 
 
-class Half(Distribution):
+class Half(TransformedDistribution):
     """|x| for an x of the distribution that `_whole(0, scale)` makes."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
-    has_rsample = True
+    has_rsample = True  # type: ignore[assignment]
     _whole: Any
-    base_dist: Any
 
     def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        self.base_dist = type(self)._whole(0, scale, validate_args=False)
-        super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
+        super().__init__(type(self)._whole(0, scale, validate_args=False), AbsTransform(), validate_args)
 
     @property
     def scale(self) -> Tensor:

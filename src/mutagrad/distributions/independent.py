@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadValue, NotSupported
-from ..core.size import Size
 from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
@@ -27,6 +26,7 @@ class Independent(Distribution):
 
     arg_constraints: Mapping[str, Constraint] = {}
     base_dist: Distribution
+    _handed_on = ("reinterpreted_batch_ndims",)
 
     def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int,
                  validate_args: bool | None = None) -> None:
@@ -40,10 +40,7 @@ class Independent(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         inner = self.event_shape[:self.reinterpreted_batch_ndims]
-        made = object.__new__(type(self)) if _instance is None else _instance
-        made.__dict__.update(self.__dict__)
-        made.base_dist, made._batch_shape = self.base_dist.expand((*batch_shape, *inner)), Size(batch_shape)
-        return made
+        return self._with_own_expanded(batch_shape, _instance, base_dist=self.base_dist.expand((*batch_shape, *inner)))
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

@@ -22,6 +22,7 @@ class LKJCholesky(Distribution):
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
+    _handed_on = ("dim",)
 
     def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
@@ -35,9 +36,10 @@ class LKJCholesky(Distribution):
 
         Rows are points on spheres: how far each goes from the last axis is beta distributed, its direction uniform.
         """
-        offsets = arange(self.dim - 1, **like(self.concentration))
+        offsets = (arange(self.dim, **like(self.concentration)) - 1).clamp(min=0)  # the first row's is not used
         top = self.concentration.detach().unsqueeze(-1) + 0.5 * (self.dim - 2)
-        length = Beta(offsets + 0.5, top - 0.5 * offsets, validate_args=False).sample(sample_shape).unsqueeze(-1)
+        length = Beta(offsets + 0.5, top - 0.5 * offsets, validate_args=False).sample(sample_shape)
+        length = length[..., 1:].unsqueeze(-1)
         normal = randn(self._extended_shape(sample_shape), **like(self.concentration)).tril(-1)[..., 1:, :]
         factor = normal.new_zeros(self._extended_shape(sample_shape))
         factor[..., 1:, :] = length.sqrt() * normal / normal.norm(dim=-1, keepdim=True)

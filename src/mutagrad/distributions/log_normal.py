@@ -15,6 +15,7 @@ class LogNormal(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
+    has_rsample = True  # type: ignore[assignment]
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)

@@ -15,6 +15,7 @@ class LogisticNormal(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
+    has_rsample = True  # type: ignore[assignment]
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args)

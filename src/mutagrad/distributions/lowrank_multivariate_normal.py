@@ -27,6 +27,7 @@ class LowRankMultivariateNormal(WithCovariance):
                        "cov_diag": constraints.independent(constraints.positive, 1)}
     support = constraints.real_vector
     has_rsample = True
+    _handed_on = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         n = loc.shape[-1] if loc.ndim else 0
@@ -38,24 +39,27 @@ class LowRankMultivariateNormal(WithCovariance):
         self.loc, self.cov_diag = loc.expand(*batch, n), cov_diag.expand(*batch, n)
         self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
         super().__init__(batch, (n,), validate_args)
-
-    @cached_property
-    @enable_grad()
-    def _capacitance(self) -> Tensor:
-        """The Cholesky factor of I + W^T D^-1 W."""
-        narrow = self.cov_factor.mT @ (self.cov_factor / self.cov_diag.unsqueeze(-1))
-        return cholesky(narrow + eye(narrow.shape[-1], **like(narrow)))
+        self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
+        narrow = cov_factor.mT @ (cov_factor / cov_diag.unsqueeze(-1))  # W^T D^-1 W
+        self._capacitance_tril = cholesky(narrow + eye(narrow.shape[-1], **like(narrow)))
 
     @cached_property
     @enable_grad()
     def covariance_matrix(self) -> Tensor:
-        return self.cov_factor @ self.cov_factor.mT + self.cov_diag.diag_embed()
+        factor = self._unbroadcasted_cov_factor
+        return self._repeated(factor @ factor.mT + self._unbroadcasted_cov_diag.diag_embed())
 
     @cached_property
     @enable_grad()
     def precision_matrix(self) -> Tensor:
-        part = solve_triangular(self._capacitance, (self.cov_factor / self.cov_diag.unsqueeze(-1)).mT, upper=False)
-        return self.cov_diag.reciprocal().diag_embed() - part.mT @ part
+        scaled = (self._unbroadcasted_cov_factor / self._unbroadcasted_cov_diag.unsqueeze(-1)).mT
+        part = solve_triangular(self._capacitance_tril, scaled, upper=False)
+        return self._repeated(self._unbroadcasted_cov_diag.reciprocal().diag_embed() - part.mT @ part)
+
+    @cached_property
+    @enable_grad()
+    def scale_tril(self) -> Tensor:
+        return self._repeated(cholesky(self.covariance_matrix))
 
     @property
     def mean(self) -> Tensor:
@@ -74,15 +78,15 @@ class LowRankMultivariateNormal(WithCovariance):
         return self.loc + (self.cov_factor @ along).squeeze(-1) + self.cov_diag.sqrt() * apart
 
     def _log_det(self) -> Tensor:
-        return 2 * half_log_det(self._capacitance) + self.cov_diag.log().sum(-1)
+        return 2 * half_log_det(self._capacitance_tril) + self.cov_diag.log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = value - self.loc
         scaled = away / self.cov_diag
         along = (self.cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
-        distance = (away * scaled).sum(-1) - squared_distance(self._capacitance, along)
-        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
+        distance = (away * scaled).sum(-1) - squared_distance(self._capacitance_tril, along)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
 
     def entropy(self) -> Tensor:
-        return 0.5 * (self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
+        return 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())

@@ -42,11 +42,10 @@ class MixtureSameFamily(Distribution):
         return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        made = self._with_tensors_expanded(batch_shape, _instance)
-        made.mixture_distribution = self.mixture_distribution.expand(batch_shape)
         components = self.component_distribution
-        made.component_distribution = components.expand((*batch_shape, components.batch_shape[-1]))
-        return made
+        return self._with_own_expanded(
+            batch_shape, _instance, mixture_distribution=self.mixture_distribution.expand(batch_shape),
+            component_distribution=components.expand((*batch_shape, components.batch_shape[-1])))
 
     def _weights(self) -> Tensor:
         probs = self.mixture_distribution.probs

@@ -15,6 +15,7 @@ class Counts(Distribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int = 1
+    _handed_on = ("_categorical", "total_count")
 
     def __init__(self, probs: Tensor | None, logits: Tensor | None, validate_args: bool | None) -> None:
         self._categorical = Categorical(probs, logits, validate_args)

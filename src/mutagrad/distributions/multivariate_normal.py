@@ -42,28 +42,38 @@ def squared_distance(factor: Tensor, away: Tensor) -> Tensor:
 
 
 class WithCovariance(Distribution):
-    """Given by a covariance, by its inverse or by its Cholesky factor; the others follow."""
+    """Given by a covariance, by its inverse or by its Cholesky factor; the others follow.
+
+    The factor is kept as it was given, before it was repeated for the batch, under the name that PyTorch's subclasses
+    know it by.
+    """
+
+    _handed_on: tuple[str, ...] = ("_unbroadcasted_scale_tril",)
+    _unbroadcasted_scale_tril: Tensor
+
+    def _repeated(self, matrix: Tensor) -> Tensor:
+        return matrix.expand(*self._batch_shape, *matrix.shape[-2:])
 
     @cached_property
     @enable_grad()
     def covariance_matrix(self) -> Tensor:
-        return self.scale_tril @ self.scale_tril.mT
+        return self._repeated(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @cached_property
     @enable_grad()
     def precision_matrix(self) -> Tensor:
-        return cholesky_inverse(self.scale_tril)
+        return self._repeated(cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @cached_property
     @enable_grad()
     def scale_tril(self) -> Tensor:
-        return cholesky(self.covariance_matrix)
+        return self._repeated(self._unbroadcasted_scale_tril)
 
-    def _factorize(self, given: str) -> None:
+    def _factorize(self, given: str, matrix: Tensor) -> None:
         """Makes the Cholesky factor out of the matrix of this name."""
         if given != "scale_tril":
-            factorize = cholesky if given == "covariance_matrix" else factor_of_precision
-            self.__dict__["scale_tril"] = factorize(self.__dict__[given])
+            matrix = (cholesky if given == "covariance_matrix" else factor_of_precision)(matrix)
+        self._unbroadcasted_scale_tril = matrix
 
 
 class MultivariateNormal(WithCovariance):
@@ -83,9 +93,9 @@ class MultivariateNormal(WithCovariance):
                            f"got shapes {tuple(loc.shape)} and {tuple(matrix.shape)}")
         batch, n = broadcast_shapes(matrix.shape[:-2], loc.shape[:-1]), loc.shape[-1]
         self.loc = loc.expand(*batch, n)
-        self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
+        setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
         super().__init__(batch, (n,), validate_args)
-        self._factorize(name)
+        self._factorize(name, matrix)
 
     @property
     def mean(self) -> Tensor:
@@ -95,16 +105,18 @@ class MultivariateNormal(WithCovariance):
 
     @property
     def variance(self) -> Tensor:
-        return self.scale_tril.pow(2).sum(-1)
+        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(*self._batch_shape, *self._event_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         noise = randn(self._extended_shape(sample_shape), **like(self.loc))
-        return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        distance = squared_distance(self.scale_tril, value - self.loc)
-        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(self.scale_tril)
+        factor = self._unbroadcasted_scale_tril
+        distance = squared_distance(factor, value - self.loc)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(factor)
 
     def entropy(self) -> Tensor:
-        return 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det(self.scale_tril)
+        spread = half_log_det(self._unbroadcasted_scale_tril)
+        return (0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + spread).expand(self._batch_shape)

@@ -167,8 +167,8 @@ class AffineTransform(Transform):
     def event_dim(self) -> int:
         return self._event_dim
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Constraint:
         return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
 
     codomain = domain
@@ -217,8 +217,8 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size)
         self.distribution = distribution
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property
+    def domain(self) -> Constraint:
         return self.distribution.support
 
     def with_cache(self, cache_size: int = 1) -> Transform:

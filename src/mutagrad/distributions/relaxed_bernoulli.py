@@ -24,6 +24,7 @@ class LogitRelaxedBernoulli(BinaryLogits, Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
     has_rsample = True
+    _handed_on = ("_temperature",)
 
     def __init__(self, temperature: Tensor | float, probs: Tensor | float | None = None,
                  logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
@@ -73,6 +74,7 @@ class RelaxedBernoulli(Softened):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
+    has_rsample = True  # type: ignore[assignment]
 
     def __init__(self, temperature: Tensor | float, probs: Tensor | float | None = None,
                  logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:

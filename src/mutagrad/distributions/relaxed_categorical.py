@@ -25,6 +25,7 @@ class ExpRelaxedCategorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector  # a submanifold of it, in fact
     has_rsample = True
+    _handed_on = ("_temperature", "_categorical")
 
     def __init__(self, temperature: Tensor | float, probs: Tensor | None = None, logits: Tensor | None = None,
                  validate_args: bool | None = None) -> None:
@@ -72,6 +73,7 @@ class RelaxedOneHotCategorical(Softened):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
+    has_rsample = True  # type: ignore[assignment]
 
     def __init__(self, temperature: Tensor | float, probs: Tensor | None = None, logits: Tensor | None = None,
                  validate_args: bool | None = None) -> None:

@@ -44,8 +44,9 @@ class StudentT(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
+        normal = randn(shape, **like(self.df))
         squares = standard_gamma((self.df / 2).expand(*shape)) * 2
-        return self.loc + self.scale * randn(shape, **like(self.df)) * (squares / self.df).rsqrt()
+        return self.loc + self.scale * (normal * (squares / self.df).rsqrt())
 
     def _log_scale(self) -> Tensor:
         return (self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)

@@ -29,11 +29,12 @@ class Transform:
             raise BadValue(f"{type(self).__name__}: cache_size must be 0 or 1, not {cache_size}",
                            why="one value is remembered, or none")
         self._cache_size = cache_size
-        self._last: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[Any, Any] = (None, None)
         self._inv: Any = None
+        super().__init__()  # what else a subclass inherits from, such as Module
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_inv": None, "_last": (None, None)}
+        return {**self.__dict__, "_inv": None, "_cached_x_y": (None, None)}
 
     @property
     def event_dim(self) -> int:
@@ -70,16 +71,16 @@ class Transform:
     def __call__(self, x: Tensor) -> Tensor:
         if not self._cache_size:
             return self._call(x)
-        if x is not self._last[0]:
-            self._last = x, self._call(x)
-        return self._last[1]
+        if x is not self._cached_x_y[0]:
+            self._cached_x_y = x, self._call(x)
+        return self._cached_x_y[1]
 
     def _inv_call(self, y: Tensor) -> Tensor:
         if not self._cache_size:
             return self._inverse(y)
-        if y is not self._last[1]:
-            self._last = self._inverse(y), y
-        return self._last[0]
+        if y is not self._cached_x_y[1]:
+            self._cached_x_y = self._inverse(y), y
+        return self._cached_x_y[0]
 
     def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError
@@ -110,12 +111,12 @@ class _InverseTransform(Transform):
         super().__init__(transform._cache_size)
         self._inv = transform
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property
+    def domain(self) -> Constraint:
         return self._inv.codomain
 
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property
+    def codomain(self) -> Constraint:
         return self._inv.domain
 
     @property
@@ -169,8 +170,8 @@ class ComposeTransform(Transform):
         super().__init__(cache_size)
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Constraint:
         if not self.parts:
             return constraints.real
         dims = self.parts[-1].codomain.event_dim
@@ -178,8 +179,8 @@ class ComposeTransform(Transform):
             dims = max(dims + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
         return _widened(self.parts[0].domain, dims)
 
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Constraint:
         if not self.parts:
             return constraints.real
         dims = self.parts[0].domain.event_dim
@@ -262,12 +263,12 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Constraint:
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Constraint:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
@@ -320,12 +321,12 @@ class ReshapeTransform(Transform):
                            f"{tuple(in_shape)} and {tuple(out_shape)}")
         super().__init__(cache_size)
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property
+    def domain(self) -> Constraint:
         return constraints.independent(constraints.real, len(self.in_shape))
 
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property
+    def codomain(self) -> Constraint:
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size: int = 1) -> Transform:

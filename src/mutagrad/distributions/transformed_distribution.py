@@ -32,6 +32,7 @@ class TransformedDistribution(Distribution):
 
     arg_constraints: Mapping[str, Constraint] = {}
     base_dist: Any
+    _handed_on = ("transforms",)
 
     def __init__(self, base_distribution: Distribution, transforms: Transform | Sequence[Transform],
                  validate_args: bool | None = None) -> None:
@@ -55,7 +56,7 @@ class TransformedDistribution(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample  # type: ignore[no-any-return]
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False)
     def support(self) -> Constraint:
         if not self.transforms:
             return self.base_dist.support
@@ -65,10 +66,9 @@ class TransformedDistribution(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         base = self.base_dist
-        made = self._with_tensors_expanded(batch_shape, _instance)
         shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self.event_shape))
-        made.base_dist = base.expand(shape[:len(shape) - len(base.event_shape)])
-        return made
+        base = base.expand(shape[:len(shape) - len(base.event_shape)])
+        return self._with_own_expanded(batch_shape, _instance, base_dist=base)
 
     @keeps_modes
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:

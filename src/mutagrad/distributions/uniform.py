@@ -18,7 +18,8 @@ __all__ = ["Uniform"]
 class Uniform(Distribution):
     """Numbers from `low`, included, to `high`, excluded."""
 
-    arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
+    arg_constraints = {"low": constraints.dependent(is_discrete=False, event_dim=0),
+                       "high": constraints.dependent(is_discrete=False, event_dim=0)}
     has_rsample = True
 
     def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None) -> None:

@@ -167,12 +167,12 @@ class CatTransform(Transform):
     def length(self) -> int:
         return sum(self.lengths)
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property
+    def domain(self) -> Constraint:
         return constraints.cat([part.domain for part in self.transforms], self.dim, self.lengths)
 
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property
+    def codomain(self) -> Constraint:
         return constraints.cat([part.codomain for part in self.transforms], self.dim, self.lengths)
 
     @property
@@ -211,12 +211,12 @@ class StackTransform(Transform):
         super().__init__(cache_size)
         self.transforms, self.dim = [part.with_cache(cache_size) for part in tseq], dim
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property
+    def domain(self) -> Constraint:
         return constraints.stack([part.domain for part in self.transforms], self.dim)
 
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
+    @constraints.dependent_property
+    def codomain(self) -> Constraint:
         return constraints.stack([part.codomain for part in self.transforms], self.dim)
 
     @property

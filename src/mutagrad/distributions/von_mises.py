@@ -4,12 +4,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..arrays import np
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
-from ..core.factory import make
+from ..core.dtypes import float64
+from ..ops.create.create import zeros
+from ..ops.math.elementwise import where
 from ..ops.math.special import i0e, i1e
-from ..ops.random.generator import source
+from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
@@ -42,9 +43,28 @@ class VonMises(Distribution):
     @keeps_modes
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            concentration = self.concentration._array.astype(np.float64)
-            drawn = source(None).vonmises(0.0, concentration, self._extended_shape(sample_shape))
-            return (make(np.asarray(drawn, self.loc._array.dtype)) + (math.pi + self.loc)) % (2 * math.pi) - math.pi
+            shape = self._extended_shape(sample_shape)
+            away = self._drawn(self.concentration.double(), shape)
+            return ((away + math.pi + self.loc.double()) % (2 * math.pi) - math.pi).to(self.loc.dtype)
+
+    def _drawn(self, concentration: Tensor, shape: Sequence[int]) -> Tensor:
+        """Angles around 0, by Best and Fisher's rejection from a wrapped Cauchy distribution (1979).
+
+        All are drawn again as long as one is refused, and the last one that was accepted counts: as in PyTorch.
+        """
+        tau = 1 + (1 + 4 * concentration ** 2).sqrt()
+        rho = (tau - (2 * tau).sqrt()) / (2 * concentration)
+        r = where(concentration < 1e-5, 1 / concentration + concentration, (1 + rho ** 2) / (2 * rho))
+        found, done = zeros(shape, dtype=float64), None
+        while done is None or not done.all():
+            turn, chance, side = rand(3, *shape, dtype=float64).unbind()
+            z = (math.pi * turn).cos()
+            cosine = (1 + r * z) / (r + z)
+            c = concentration * (r - cosine)
+            accepted = (c * (2 - c) - chance > 0) | ((c / chance).log() + 1 - c >= 0)
+            found = where(accepted, (side - 0.5).sign() * cosine.acos(), found)
+            done = accepted if done is None else done | accepted
+        return found
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

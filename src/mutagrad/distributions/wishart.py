@@ -8,6 +8,7 @@ from ..arrays.kinds import anywhere
 from ..base.errors import BadValue
 from ..ops.create.create import arange, as_tensor
 from ..ops.linalg.cholesky import cholesky_solve, linalg_cholesky as cholesky
+from ..ops.linalg.matrices import tril_indices
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, mvlgamma
 from ..ops.random.draws import randn
@@ -45,12 +46,12 @@ class Wishart(WithCovariance):
         freedom = df.to(matrix.dtype) if isinstance(df, Tensor) else as_tensor(float(df), dtype=matrix.dtype)
         batch, n = broadcast_shapes(freedom.shape, matrix.shape[:-2]), matrix.shape[-1]
         self.df = freedom.expand(*batch)
-        self.__dict__[name] = matrix.expand(*batch, n, n)
+        setattr(self, name, matrix.expand(*batch, n, n))
         super().__init__(batch, (n, n), validate_args)
         if anywhere((self.df <= n - 1)._array):
             raise BadValue(f"Wishart: Value of df={freedom} expected to be greater than ndim - 1 = {n - 1}.",
                            why="the matrices would be singular")
-        self._factorize(name)
+        self._factorize(name, matrix)
 
     def _df(self) -> Tensor:
         return self.df[..., None, None]
@@ -61,7 +62,7 @@ class Wishart(WithCovariance):
 
     @property
     def mode(self) -> Tensor:
-        factor = self._df() - self.event_shape[0] - 1
+        factor = self._df() - self._event_shape[0] - 1
         return where(factor > 0, factor, math.nan) * self.covariance_matrix
 
     @property
@@ -71,24 +72,30 @@ class Wishart(WithCovariance):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draw by Bartlett's way: a triangle of normal numbers, the lengths of ever shorter vectors on its diagonal."""
-        shape, n = self._extended_shape(sample_shape), self.event_shape[0]
-        half = (self.df.unsqueeze(-1) - arange(n, **like(self.df))) / 2
-        lengths = (2 * standard_gamma(half.expand(*shape[:-1]))).sqrt()
-        factor = self.scale_tril @ (randn(shape, **like(self.df)).tril(-1) + lengths.diag_embed())
+        self._triangle(sample_shape)  # PyTorch takes regular draws for singular ones, and draws once more
+        factor = self._unbroadcasted_scale_tril @ self._triangle(sample_shape)
         return factor @ factor.mT
 
+    def _triangle(self, sample_shape: Sequence[int]) -> Tensor:
+        shape, n = self._extended_shape(sample_shape), self._event_shape[0]
+        half = (self.df.unsqueeze(-1) - arange(n, **like(self.df))) / 2
+        found = (2 * standard_gamma(half.expand(*shape[:-1]))).sqrt().diag_embed()
+        rows, columns = tril_indices(n, n, -1)
+        found[..., rows, columns] = randn((*shape[:-2], n * (n - 1) // 2), **like(self.df))
+        return found
+
     def _normalizer(self) -> Tensor:
-        n = self.event_shape[0]
-        return n * math.log(2) / 2 + half_log_det(self.scale_tril)
+        n = self._event_shape[0]
+        return n * math.log(2) / 2 + half_log_det(self._unbroadcasted_scale_tril)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        n, half = self.event_shape[0], self.df / 2
-        trace = cholesky_solve(value, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
+        n, half = self._event_shape[0], self.df / 2
+        trace = cholesky_solve(value, self._unbroadcasted_scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (-self.df * self._normalizer() - mvlgamma(half, n)
                 + (self.df - n - 1) * half_log_det(cholesky(value)) - trace / 2)
 
     def entropy(self) -> Tensor:
-        n, half = self.event_shape[0], self.df / 2
+        n, half = self._event_shape[0], self.df / 2
         return ((n + 1) * self._normalizer() + mvlgamma(half, n)
                 - (self.df - n - 1) / 2 * mvdigamma(half, n) + self.df * n / 2)

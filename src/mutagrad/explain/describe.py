@@ -16,13 +16,13 @@ from typing import Any
 from ..arrays import np
 from ..arrays.kinds import share_memory, unknown, window
 from ..base.errors import BadArgument
+from ..base.layout import strided
 from ..base.operands import Array
 from ..base.provenance import describe as described
 from ..core.graph import Leaf, Node
 from ..core.window import index_of
 from ..nn.module import Module
 from ..nn.parameter import Parameter, is_lazy
-from ..sparse.matrix import SparseTensor
 from ..tensors.tensor import Tensor
 from .statistics import Statistics, statistics
 
@@ -42,8 +42,6 @@ def describe(x: Any) -> Text:
     Of a list, dict or `state_dict` a line for each tensor in it, of a module one for each parameter and buffer.
     """
     if isinstance(x, Tensor):
-        return Text(line_about(x))
-    if isinstance(x, SparseTensor):
         return Text(_about(x))
     if not isinstance(x, (Module, Mapping, list, tuple)):
         if not hasattr(x, "__array__"):
@@ -67,7 +65,7 @@ def line_about(x: Tensor) -> str:
 
 
 def _about(value: Any) -> str:
-    if isinstance(value, SparseTensor):
+    if isinstance(value, Tensor) and value.layout is not strided:
         return f"sparse tensor {tuple(value.shape)} with {value._nnz():,} values: {line_about(value._values())}"
     return line_about(value) if isinstance(value, Tensor) else f"{type(value).__name__} {value!r}"[:80]
 
@@ -138,7 +136,8 @@ def _numbers(found: Statistics, of: str) -> list[str]:
 
 def _history(x: Tensor) -> list[str]:
     """Return what there is to say about the gradient and about who wrote the tensor."""
-    words = [f"grad norm {number(norm(x.grad))}"] if x.grad is not None else []
+    grad: Any = x._grad  # x.grad would warn where there is none
+    words = [f"grad norm {number(norm(grad))}"] if grad is not None else []
     if not words and x.requires_grad:
         words = ["no grad yet"] if x.is_leaf else []
     writer = last_writer(x)

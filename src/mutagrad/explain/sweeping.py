@@ -30,8 +30,8 @@ class SweepListener:
     def sweep_ended(self) -> None:
         """Notice that it is over, or has raised."""
 
-    def modes_inside(self, node: Writer) -> dict[str, Any]:
-        """Return the modes in which a node is reversed, where that runs a program of which something is to be seen."""
+    def modes_inside(self, node: Writer, g: Adjoint) -> dict[str, Any]:
+        """Return the modes in which a node is reversed, where that runs code of the program; so of hooks."""
         return {}
 
     def stayed_zero(self, node: Writer) -> None:
@@ -93,8 +93,11 @@ class WatchedSweep(Sweep):
 
     def reverse(self, node: Node, g: Adjoint, inputs: Any) -> Any:
         self.look(g)
-        changes = {name: change for listener in self.listeners for name, change in listener.modes_inside(node).items()}
+        changes = self.changes_inside(node, g)
         return call_with(changes, super().reverse, node, g, inputs) if changes else super().reverse(node, g, inputs)
+
+    def changes_inside(self, node: Writer, g: Adjoint) -> dict[str, Any]:
+        return {name: change for listener in self.listeners for name, change in listener.modes_inside(node, g).items()}
 
     def stay_zero(self, node: Node, g: Adjoint, saved: Any, inputs: Any, grads: Any) -> Any:
         found = super().stay_zero(node, g, saved, inputs, grads)
@@ -111,7 +114,8 @@ class WatchedSweep(Sweep):
     def run_hooks(self, node: Writer, holder: list[Any]) -> Any:
         if node in self.captures:
             self.look(holder[0])
-        return super().run_hooks(node, holder)
+        changes = self.changes_inside(node, holder[0]) if node.hooks else {}
+        return call_with(changes, super().run_hooks, node, holder) if changes else super().run_hooks(node, holder)
 
     def look(self, g: Any) -> None:
         """Note the facts now: what comes after may change the adjoint in place, and must find no other owner of it."""

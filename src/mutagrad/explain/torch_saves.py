@@ -68,6 +68,13 @@ def positional(name: str, args: Sequence[Any]) -> Sequence[Any]:
     return (args[0], *args[1]) if name == "einsum" and len(args) == 2 and isinstance(args[1], (tuple, list)) else args
 
 
+@cache
+def takes_inplace(name: str) -> bool:
+    """Return whether a function is in the table and has a flag `inplace`."""
+    found = row(name)
+    return found is not None and "inplace=" in found[0]
+
+
 def arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tensors of a call by the slots that `saved_by` speaks of."""
     parameters, _ = row(name) or ("", [])

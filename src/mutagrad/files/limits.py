@@ -23,6 +23,7 @@ from ..arrays import np
 from ..base.errors import BadFile, MissingExtra, NotSupported
 
 PER_BYTE, FREE = 4, 100_000  # items that a file may have copied or hashed: for each of its bytes, and in any case
+LOOKS = 64  # how often the elements of indices may be looked at
 SECONDS_PER_BYTE, FREE_SECONDS = 6e-6, 1.0  # of processor time: several times what an honest file takes
 LONGEST_CHAIN = 64  # keys of one dictionary that have the same hash: more than two are rare unless they were chosen
 LONGEST_NAME = 255  # characters, of a class or a storage
@@ -160,12 +161,19 @@ class Meter:
         self._left = PER_BYTE * length + FREE
         self._end = thread_time() + SECONDS_PER_BYTE * length + FREE_SECONDS
         self._keys = 0
+        self._looks: Counter[int] = Counter()
         self._chains: dict[int, tuple[Any, Counter[int]]] = {}
 
     def charge(self, count: int) -> None:
         self._left -= count
         if self._left < 0:
             refuse("it copies or compares its own parts out of proportion to its length")
+
+    def read(self, memory: Any, count: int) -> None:
+        """Note that so many elements of a memory are looked at: each may be some times, not for every few bytes."""
+        self._looks[id(memory)] += count
+        if self._looks[id(memory)] > LOOKS * memory.buffer.size + FREE:
+            refuse("it has the same indices checked again and again")
 
     def charge_for(self, values: Any) -> None:
         """Charge for a copy of each of these."""

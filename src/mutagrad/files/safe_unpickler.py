@@ -15,13 +15,14 @@ from typing import Any, NamedTuple, NoReturn
 from ..arrays import np
 from ..arrays.kinds import moved
 from ..base.device import device
-from ..base.errors import BadArgument, BadFile, BadValue
-from ..base.layout import layout, strided
+from ..base.errors import BadArgument, BadFile, BadValue, MutagradError
+from ..base.layout import SPARSE, layout, sparse_coo, strided
 from ..base.operands import Array
 from ..core import dtypes
 from ..core.size import Size
-from ..core.storage import Storage, new_storage
+from ..core.storage import Storage, memory_of, new_storage
 from ..nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from ..sparse.construct import sparse_compressed_tensor, sparse_coo_tensor
 from ..tensors.copying import rebuild
 from ..tensors.tensor import Tensor
 from ..tensors.typed_storage import TypedStorage
@@ -171,9 +172,7 @@ def _device(kind: Any, index: Any = None) -> device:
 
 
 def _layout(name: Any) -> layout:
-    if type(name) is str and name == "torch.strided":
-        return strided
-    return refuse(f"the layout {shown(name)} is not supported", why="there are only strided tensors")
+    return LAYOUTS[name] if type(name) is str and name in LAYOUTS else refuse(f"there is no layout {shown(name)}")
 
 
 class Cell(TypedStorage):
@@ -347,12 +346,36 @@ def rebuilt(kind: Any, memory: Any, dtype: Any, offset: Any, size: Any, stride: 
     return (made if found is Tensor else made.as_subclass(found)).requires_grad_(requires_grad is True)
 
 
+def sparse(kind: Any, parts: Any, requires_grad: Any = False, *, meter: Meter | None = None) -> Tensor:
+    """Return a sparse tensor of its layout and its parts: indices, values, size, and whether it is coalesced."""
+    kind = LAYOUTS.get(kind, kind) if type(kind) is str else kind
+    count = 2 if kind is sparse_coo else 3
+    if kind not in SPARSE or type(parts) is not tuple or len(parts) not in (count + 1, count + 2 * (count == 2)) \
+            or not all(type(part) is Tensor for part in parts[:count]) or not _wholes(parts[count]):
+        refuse("a sparse tensor is not made of its layout, indices, values and size")
+    for part in parts[:count - 1] if meter is not None else ():
+        meter.read(memory_of(part), part._array.size)  # type: ignore[union-attr]
+    try:
+        plain = tuple(part.detach() for part in parts[:count])
+        made = _sparse(kind, plain, Size(parts[count]), len(parts) > count + 1 and parts[count + 1] is True)
+    except MutagradError as error:
+        refuse(f"the parts of a sparse tensor do not fit: {error.args[0].partition(chr(10))[0][:200]}")
+    return made.requires_grad_() if requires_grad is True or parts[count - 1].requires_grad else made
+
+
+def _sparse(kind: layout, parts: tuple[Any, ...], size: Size, coalesced: bool) -> Any:
+    if kind is not sparse_coo:
+        return sparse_compressed_tensor(parts[0], parts[1], parts[2], size, layout=kind)
+    return sparse_coo_tensor(parts[0], parts[1], size, is_coalesced=coalesced, check_invariants=True)
+
+
 def typed_storage(values: Any) -> TypedStorage:
     """Return the memory of a tensor in an archive of ours."""
     return TypedStorage(values) if isinstance(values, Tensor) else refuse("a storage is not made of a tensor")
 
 
 FACTORIES: dict[str, Any] = {f"builtins.{kind.__name__}": kind for kind in (bool, int, float, str, list, dict, set)}
+LAYOUTS = {f"torch.{kind.name}": kind for kind in (strided, *SPARSE)}
 CONTAINERS: dict[str, Callable[..., Any]] = {  # of keys: their first argument is the meter
     "collections.OrderedDict": _ordered,
     "collections.Counter": _counter,
@@ -360,6 +383,8 @@ CONTAINERS: dict[str, Callable[..., Any]] = {  # of keys: their first argument i
     "collections.deque": _deque,
     "collections.defaultdict": _default,
     **numpy_pickle.METERED,
+    **{name: lambda meter, *parts: sparse(*parts, meter=meter)
+       for name in ("torch._utils._rebuild_sparse_tensor", f"{sparse.__module__}.{sparse.__name__}")},
 }
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "argparse.Namespace": _namespace,

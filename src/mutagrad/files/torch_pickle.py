@@ -30,7 +30,7 @@ from ..tensors.copying import attributes_of
 from ..tensors.tensor import Tensor
 from ..tensors.typed_storage import TypedStorage, UntypedStorage
 from . import torch_names as names
-from .safe_unpickler import CONSTRUCTORS, STORAGES, TYPES, UNTYPED, Global, rebuilt
+from .safe_unpickler import CONSTRUCTORS, STORAGES, TYPES, UNTYPED, Global, rebuilt, sparse
 from .streams import Sink, pieces
 from .torch_names import NamingPickler
 
@@ -212,13 +212,14 @@ class _Values:
 
 
 def _parts(tensor: Any) -> tuple[Any, ...]:
-    """Return what a sparse tensor is made of."""
-    size = tuple(tensor.shape)
+    """Return what a sparse tensor is made of; its values say whether it requires a gradient."""
+    size, wanted = tuple(tensor.shape), tensor.requires_grad
     if tensor.is_sparse:
-        return tensor._indices(), tensor._values().detach(), size, tensor.is_coalesced()
+        return tensor._indices(), tensor._values().detach().requires_grad_(wanted), size, tensor.is_coalesced()
     by_rows = tensor.layout in (sparse_csr, sparse_bsr)
     starts = tensor.crow_indices() if by_rows else tensor.ccol_indices()
-    return starts, tensor.col_indices() if by_rows else tensor.row_indices(), tensor.values().detach(), size
+    others = tensor.col_indices() if by_rows else tensor.row_indices()
+    return starts, others, tensor.values().detach().requires_grad_(wanted), size
 
 
 # -------------------------------------------------------------------------------------------------------------- reading
@@ -282,3 +283,4 @@ def _of_type(make: Any, kind: type, arguments: Any, state: Any) -> Any:
 _REBUILDING = ("torch._utils.", "torch.serialization.")
 REBUILD = {full: make for full, make in CONSTRUCTORS.items() if full.startswith(_REBUILDING)}
 REBUILD["torch._tensor._rebuild_from_type_v2"] = _of_type
+REBUILD["torch._utils._rebuild_sparse_tensor"] = sparse

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from . import (
+    _reduction as _reduction,
     activations,
     adaptive,
     attention,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import np
+from ..arrays.bfloat16 import widened
 from ..arrays.numpy import silently
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadValue
@@ -14,7 +15,9 @@ from ..base.modes import keeps_modes
 from ..base.operands import Array
 from ..core.factory import make
 from ..core.number import number
-from ..ops.random.generator import Generator, source, uniform as _uniform_numbers
+from ..ops.create.create import empty, empty_like
+from ..ops.random.draws import randperm
+from ..ops.random.generator import Generator
 from ..tensors.tensor import Tensor
 
 __all__ = [
@@ -128,10 +131,37 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(f"trunc_normal_: mean={mean} is far outside [{a}, {b}], where few numbers can be told apart",
                       stacklevel=2)
-    low, high = (0.5 * math.erfc((mean - bound) / std / math.sqrt(2)) for bound in (a, b))
-    chances = low + (high - low) * _uniform_numbers(generator, tuple(_checked(tensor, "trunc_normal_").shape))
-    drawn = make(2 * chances - 1).erfinv()._array * (std * math.sqrt(2)) + mean
-    return _write(tensor, drawn.clip(a, b))
+    wide = _share_below((b - mean) / std) - _share_below((a - mean) / std) > 0.3
+    draw = _normal_within if wide else _accepted
+    return _write(tensor, draw(_checked(tensor, "trunc_normal_"), mean, std, a, b, generator))
+
+
+def _share_below(x: float) -> float:
+    """The share of standard normal numbers that are less than x."""
+    return 0.5 * (1 + math.erf(x / math.sqrt(2)))
+
+
+def _normal_within(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Array:
+    """Normal numbers. Those out of bounds are drawn again, all together with the others, as in PyTorch."""
+    drawn = empty_like(tensor).normal_(mean, std, generator=generator)._array
+    low, high = np.array([a, b]).astype(drawn.dtype)
+    while (outside := (drawn < low) | (drawn > high)).any():
+        drawn = np.where(outside, empty_like(tensor).normal_(mean, std, generator=generator)._array, drawn)
+    return drawn
+
+
+def _accepted(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Array:
+    """Uniform numbers, drawn again until they are accepted, with chances in proportion to the normal density."""
+    highest = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    found: Any = None
+    pending: Any = None
+    while pending is None or pending.any():
+        drawn = empty_like(tensor).uniform_(a, b, generator=generator)
+        log_density = drawn.sub(mean).div(std).pow(2).mul(-0.5).sub(highest)
+        refused = (empty_like(tensor).uniform_(generator=generator).log() > log_density)._array
+        found = drawn._array if pending is None else np.where(pending, drawn._array, found)
+        pending = refused if pending is None else pending & refused
+    return found
 
 
 def _fans(tensor: Tensor, name: str) -> tuple[int, int]:
@@ -216,7 +246,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if 0 in tensor.shape:
         return tensor
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
-    q, r = silently(np.linalg.qr, source(generator).standard_normal((max(rows, columns), min(rows, columns))))
+    drawn = widened(empty((rows, columns), dtype=tensor.dtype).normal_(generator=generator)._array)
+    q, r = silently(np.linalg.qr, drawn if rows >= columns else drawn.T)
     q = q * np.sign(np.diagonal(r))  # otherwise not all orthogonal matrices are equally likely
     return _write(tensor, gain * (q if rows >= columns else q.T).reshape(tuple(tensor.shape)))
 
@@ -227,10 +258,10 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     if _checked(tensor, "sparse_").ndim != 2:
         raise BadValue(f"sparse_: needs a matrix, got shape {tuple(tensor.shape)}", fix="sparse_(layer.weight, 0.1)")
     rows, columns = tensor.shape
-    drawn = source(generator).standard_normal((rows, columns)) * std
-    order = source(generator).random((rows, columns)).argsort(0)
-    drawn[order < math.ceil(sparsity * rows)] = 0
-    return _write(tensor, drawn)
+    tensor.normal_(0.0, std, generator=generator)
+    for column in range(columns):
+        tensor[randperm(rows)[:math.ceil(sparsity * rows)], column] = 0.0
+    return tensor
 
 
 # --------------------------------------------------------------------------------------------------------- former names

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from ..base.device import device as device_class
 from ..base.errors import BadArgument, BadValue
 from ..base.operands import Array
 from ..core.dtypes import dtype as element_type
@@ -27,7 +28,7 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
-    __torch_function__: Any = disabled_torch_function
+    __torch_function__: Any = staticmethod(disabled_torch_function)
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         data = empty(0) if data is None else data
@@ -50,6 +51,9 @@ class Parameter(Tensor):
 _both: dict[tuple[type, type], type] = {}
 
 
+_ParameterMeta = type(Parameter)
+
+
 def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
     """The class of parameters whose data is of the class `kind`: one that takes functions over goes on doing so."""
     if kind is Tensor or kind.is_meta or kind.__torch_function__ is disabled_torch_function:
@@ -65,7 +69,7 @@ def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
 class Buffer(Tensor):
     """A tensor that is part of a module's state but not trained; `persistent` says whether state_dict has it."""
 
-    __torch_function__: Any = disabled_torch_function
+    __torch_function__: Any = staticmethod(disabled_torch_function)
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
@@ -74,10 +78,10 @@ class Buffer(Tensor):
         return made
 
 
-class _Shapeless(Tensor):
+class UninitializedTensorMixin(Tensor):
     """A tensor that a lazy module will give a shape. Until then nothing can be computed with it."""
 
-    __torch_function__: Any = disabled_torch_function
+    __torch_function__: Any = staticmethod(disabled_torch_function)
     becomes: type[Tensor]
 
     @property
@@ -102,6 +106,11 @@ class _Shapeless(Tensor):
     def dtype(self) -> element_type:
         with self._as_tensor() as tensor:
             return tensor.dtype  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> device_class:
+        with self._as_tensor() as tensor:
+            return tensor.device  # type: ignore[no-any-return]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         with self._as_tensor() as tensor:
@@ -130,7 +139,7 @@ class _Shapeless(Tensor):
         return f"<{type(self).__name__}>"
 
 
-def _shapeless(cls: type[_Shapeless], requires_grad: bool, device: DeviceLike | None,
+def _shapeless(cls: type[UninitializedTensorMixin], requires_grad: bool, device: DeviceLike | None,
                dtype: element_type | None) -> Any:
     made = empty(0, device=device, dtype=dtype).as_subclass(cls.becomes)
     made.requires_grad_(requires_grad)
@@ -138,7 +147,7 @@ def _shapeless(cls: type[_Shapeless], requires_grad: bool, device: DeviceLike | 
     return made
 
 
-class UninitializedParameter(_Shapeless, Parameter):  # type: ignore[misc,unused-ignore]
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc,unused-ignore]
     """A parameter of a lazy module before its first call."""
 
     becomes = Parameter
@@ -148,7 +157,7 @@ class UninitializedParameter(_Shapeless, Parameter):  # type: ignore[misc,unused
         return _shapeless(cls, requires_grad, device, dtype)
 
 
-class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignore]
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):  # type: ignore[misc,unused-ignore]
     """A buffer of a lazy module before its first call."""
 
     becomes = Tensor
@@ -162,4 +171,4 @@ class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignor
 
 def is_lazy(param: Any) -> bool:
     """Return whether this is a parameter or buffer without a shape."""
-    return isinstance(param, _Shapeless)
+    return isinstance(param, UninitializedTensorMixin)

@@ -79,7 +79,24 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Tensor]:
-        return [getattr(self, name) for name in self._flat_weights_names]
+        chosen: list[Tensor] | None = self.__dict__.get("_chosen_weights")
+        return [getattr(self, name) for name in self._flat_weights_names] if chosen is None else chosen
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: Sequence[Tensor]) -> None:
+        """What computes its weights sets them here, and parameters stay as they are: weight dropout, for example."""
+        self.__dict__["_chosen_weights"] = list(weights)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        chosen = self.__dict__.get("_chosen_weights")
+        if chosen is not None and name in (names := self._flat_weights_names):
+            chosen[names.index(name)] = value
+        super().__setattr__(name, value)
+
+    def _apply(self: Any, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
+        """Parameters that are exchanged are its weights again."""
+        self.__dict__.pop("_chosen_weights", None)
+        return super()._apply(fn, recurse)
 
     def flatten_parameters(self) -> None:
         """Does nothing: weights need not lie together."""

@@ -234,7 +234,8 @@ class Stateful:
                           "current model does nothing; load_state_dict(state, assign=True) puts it in its place",
                           stacklevel=2)
         elif not assign:
-            self._pending.append(lambda: target.copy_(value.reshape(target.shape)))
+            fits = value.shape == target.shape
+            self._pending.append(lambda: target.copy_(value if fits else value.reshape(target.shape)))
         elif name in self._parameters:
             made = (value.requires_grad_(target.requires_grad) if isinstance(value, Parameter)
                     else Parameter(value, target.requires_grad))

@@ -24,20 +24,27 @@ def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Any] |
     >>> mg.func.functional_call(layer, {"weight": mg.ones(1, 2), "bias": mg.zeros(1)}, mg.tensor([1., 2.]))
     tensor([3.])
     """
-    dicts = parameter_and_buffer_dicts
-    dicts = [dicts] if isinstance(dicts, dict) else list(dicts)
+    given = parameter_and_buffer_dicts
+    given = given if isinstance(given, dict) else _joined(given)
+    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
+    with swapped(module, given, tie_weights, strict):
+        return module(*arguments, **(kwargs or {}))
+
+
+def _joined(dicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for d in dicts:
         if given.keys() & d.keys():
             raise BadValue(f"functional_call: {sorted(given.keys() & d.keys())} are given twice")
         given.update(d)
-    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _swapped(module, given, tie_weights, strict):
-        return module(*arguments, **(kwargs or {}))
+    return given
 
 
 @contextmanager
-def _swapped(module: Module, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+def swapped(module: Module, parameters_and_buffers: dict[str, Any], tie_weights: bool = False,
+            strict: bool = False) -> Iterator[None]:
+    """A block in which a module has other parameters and buffers; what it puts in their place is in the dict then."""
+    given = parameters_and_buffers
     own = {name: (owner, table, key) for name, owner, table, key in _slots(module)}
     if strict and given.keys() != own.keys():
         raise BadValue(f"functional_call: unexpected names {sorted(given.keys() - own.keys())}, missing names "
@@ -51,6 +58,7 @@ def _swapped(module: Module, given: dict[str, Any], tie_weights: bool, strict: b
                 owner.__dict__[table][key] = given.get(name, values.get(id(before[name])))
         yield
     finally:
+        parameters_and_buffers.update({name: _value(*own[name]) for name in given})
         for name, (owner, table, key) in own.items():
             owner.__dict__[table][key] = before[name]
 

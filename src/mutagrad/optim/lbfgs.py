@@ -169,14 +169,18 @@ class _Point(NamedTuple):
     slope: float
 
 
-# How much lower the loss, and how much flatter the slope, has to be: Nocedal and Wright's values.
-DECREASE, FLATTER = 1e-4, 0.9
+class _Enough(NamedTuple):
+    """How much lower the loss, and how much flatter the slope, has to be: Nocedal and Wright's values."""
+
+    decrease: float = 1e-4
+    flatter: float = 0.9
 
 
 def strong_wolfe(evaluate: Callable[[float], _Point], start: _Point, t: float, size: float, most: int,
-                 tolerance_change: float = 1e-9) -> tuple[_Point, int]:
+                 tolerance_change: float = 1e-9, enough: _Enough | None = None) -> tuple[_Point, int]:
     """Return a point on the line with a lower loss and a flatter slope, and how many evaluations it took."""
-    bracket, n = _bracket(evaluate, start, t, most)
+    enough = enough or _Enough()
+    bracket, n = _bracket(evaluate, start, t, most, enough)
     evaluations = n + 1
     stuck = False
     while len(bracket) == 2 and n < most:
@@ -188,10 +192,10 @@ def strong_wolfe(evaluate: Callable[[float], _Point], start: _Point, t: float, s
         evaluations += 1
         n += 1
         i = 0 if bracket[0] is low else 1
-        if new.loss > start.loss + DECREASE * t * start.slope or new.loss >= low.loss:
+        if new.loss > start.loss + enough.decrease * t * start.slope or new.loss >= low.loss:
             bracket[1 - i] = new
             continue
-        if abs(new.slope) <= -FLATTER * start.slope:
+        if abs(new.slope) <= -enough.flatter * start.slope:
             return new, evaluations
         if new.slope * (high.at - low.at) >= 0:
             bracket[1 - i] = low
@@ -199,14 +203,15 @@ def strong_wolfe(evaluate: Callable[[float], _Point], start: _Point, t: float, s
     return min(bracket, key=lambda point: point.loss), evaluations
 
 
-def _bracket(evaluate: Callable[[float], _Point], start: _Point, t: float, most: int) -> tuple[list[_Point], int]:
+def _bracket(evaluate: Callable[[float], _Point], start: _Point, t: float, most: int,
+             enough: _Enough) -> tuple[list[_Point], int]:
     """Two points between which there is one to be found, or the only one if it is found; and the number of steps."""
     before, new = start, evaluate(t)
     n = 0
     while n < most:
-        if new.loss > start.loss + DECREASE * new.at * start.slope or n > 1 and new.loss >= before.loss:
+        if new.loss > start.loss + enough.decrease * new.at * start.slope or n > 1 and new.loss >= before.loss:
             return [before, new], n
-        if abs(new.slope) <= -FLATTER * start.slope:
+        if abs(new.slope) <= -enough.flatter * start.slope:
             return [new], n
         if new.slope >= 0:
             return [before, new], n
@@ -237,3 +242,26 @@ def _inside(t: float, least: float, most: float, stuck: bool) -> tuple[float, bo
     if stuck or t >= most or t <= least:
         return (most - margin if abs(t - most) < abs(t - least) else least + margin), False
     return t, True
+
+
+# ------------------------------------------------------------------- the search under the names that minimizers import
+
+def _strong_wolfe(obj_func: Callable[..., tuple[Any, Tensor]], x: Any, t: Any, d: Tensor, f: Any, g: Tensor, gtd: Any,
+                  c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9,
+                  max_ls: int = 25) -> tuple[Any, Tensor, Any, int]:
+    """Return the loss and gradient of `obj_func(x, t, d)` at the step t that was found, t, and the evaluations."""
+    def evaluate(at: Any) -> _Point:
+        loss, gradient = obj_func(x, at, d)
+        return _Point(at, loss, gradient.clone(), gradient.dot(d))  # type: ignore[arg-type]
+
+    start = _Point(0, f, g, gtd)
+    found, evaluations = strong_wolfe(evaluate, start, t, d.abs().max().item(), max_ls, tolerance_change,
+                                      _Enough(c1, c2))
+    return found.loss, found.gradient, found.at, evaluations
+
+
+def _cubic_interpolate(x1: float, f1: float, g1: float, x2: float, f2: float, g2: float,
+                       bounds: tuple[float, float] | None = None) -> float:
+    """Return where the cubic through two points with their slopes is lowest, between the bounds."""
+    nothing: Any = None
+    return _cubic(_Point(x1, f1, nothing, g1), _Point(x2, f2, nothing, g2), *(bounds or ()))

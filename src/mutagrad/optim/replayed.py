@@ -1,7 +1,6 @@
 """An optimizer's step inside a program that runs again: its numbers are Python's in each run, the formula is XLA's."""
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from operator import attrgetter, itemgetter, methodcaller
 from typing import Any
@@ -96,7 +95,8 @@ class Course:
 
     def count(self, counts: list[Any]) -> None:
         """A step was made, after which these are the counts."""
-        deque(map(np.ndarray.fill, map(_array, self.counts), counts), 0)
+        for tensor, count in zip(self.counts, counts):
+            tensor._array.fill(count)
 
     def numbers(self) -> tuple[Any, Callable[[], None]]:
         """The numbers of the next step, those of each parameter among them; and what counts the step."""

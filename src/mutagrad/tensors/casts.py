@@ -94,6 +94,7 @@ def _caster(name: str, kind: dtype) -> Callable[..., Any]:
         return tensor.to(kind, memory_format=memory_format)
 
     to_kind.__name__ = to_kind.__qualname__ = name
+    to_kind.__doc__ = f"Return the tensor in {kind.name}: itself, if that is its type."
     return to_kind
 
 

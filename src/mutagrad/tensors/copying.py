@@ -32,7 +32,7 @@ def deep_copy(tensor: TensorBase, memo: dict[int, Any]) -> Any:
 
 def _place(tensor: TensorBase) -> int | None:
     """Return at which byte of its memory a tensor begins; None where it is all of that."""
-    whole = tensor._offset is None and tensor._array.size == memory_of(tensor).buffer.size
+    whole = tensor._offset is None and tensor._array.shape == memory_of(tensor).buffer.shape
     return None if whole else memory_offset(tensor)
 
 

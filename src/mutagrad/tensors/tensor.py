@@ -15,7 +15,7 @@ from ..base.device import CPU, device
 from ..base.errors import BadArgument, BadData, NotSupported
 from ..base.layout import layout, memory_format, strided
 from ..base.modes import mode
-from ..base.operands import Array
+from ..base.operands import Array, is_pytorchs
 from ..base.sockets import socket
 from ..core import indexing, leaf as history
 from ..core.backward import RemovableHandle, backward, register_after, register_hook, retain_grad, retains_grad
@@ -134,6 +134,7 @@ class Tensor(TensorBase):
         return _new_tuple(Size, self._array.shape)  # whose sizes need no check
 
     def size(self, dim: int | None = None) -> Any:
+        """Return the shape, or the length of one dimension."""
         return self.shape if dim is None else self._array.shape[shapes.whole_dim(dim, self._array.ndim, "size")]
 
     @property
@@ -157,16 +158,19 @@ class Tensor(TensorBase):
         return self._array.ndim  # type: ignore[no-any-return]
 
     def dim(self) -> int:
+        """Return the number of dimensions."""
         return self._array.ndim  # type: ignore[no-any-return]
 
     ndimension = dim
 
     def numel(self) -> int:
+        """Return the number of elements."""
         return self._array.size  # type: ignore[no-any-return]
 
     nelement = numel
 
     def element_size(self) -> int:
+        """Return the bytes of one element."""
         return self._array.itemsize  # type: ignore[no-any-return]
 
     itemsize = property(element_size)
@@ -176,13 +180,21 @@ class Tensor(TensorBase):
         return self._array.size * self._array.itemsize  # type: ignore[no-any-return]
 
     def is_floating_point(self) -> bool:
+        """Return whether elements are floating point numbers, complex ones not included."""
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
+        """Return whether elements are complex numbers."""
         return self.dtype.is_complex
 
     def is_signed(self) -> bool:
+        """Return whether elements can be negative."""
         return self.dtype.is_signed
+
+    @property
+    def _cdata(self) -> int:
+        """What tells this tensor from others as long as it lives; PyTorch has the address of its C++ object."""
+        return id(self)
 
     def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """Whether the elements lie in memory row by row, or with the channels last."""
@@ -193,6 +205,7 @@ class Tensor(TensorBase):
         return strided
 
     def storage_offset(self) -> int:
+        """Return the place of the first element in the storage, in elements."""
         if (kind := mode.now.kind) is not None:
             kind.before_offset(self._array)
         return memory_offset(self) // self._array.itemsize  # type: ignore[no-any-return]
@@ -235,6 +248,8 @@ class Tensor(TensorBase):
 
     @property
     def grad(self) -> Tensor | None:
+        if self._grad is None and self._storage.writer is not None:
+            history.warn_of_no_grad(self)
         return self._grad  # type: ignore[return-value]
 
     @grad.setter
@@ -295,6 +310,7 @@ class Tensor(TensorBase):
         return retains_grad(self)
 
     def is_inference(self) -> bool:
+        """Return False: tensors made in inference mode are ordinary ones."""
         return False
 
     # ------------------------------------------------------------------------------------- as Python and NumPy take it
@@ -302,6 +318,7 @@ class Tensor(TensorBase):
     item, numpy = protocols.item, protocols.numpy
 
     def tolist(self) -> Any:
+        """Return the elements as nested lists of Python numbers."""
         cut("tolist", self)
         return self._array.tolist()
 
@@ -393,7 +410,7 @@ class Tensor(TensorBase):
     __rrshift__ = _reflected(elementwise.bitwise_right_shift)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return linalg.matmul(create.as_tensor(other), self)
+        return linalg.matmul(other if is_pytorchs(other.__class__) else create.as_tensor(other), self)
 
     __iadd__ = elementwise.add_values_
     __isub__ = elementwise.sub_values_
@@ -444,6 +461,7 @@ class Tensor(TensorBase):
     isclose, allclose, equal = elementwise.isclose, elementwise.allclose, elementwise.equal
 
     def where(self, condition: Tensor, other: Tensor | complex) -> Tensor:
+        """Return the elements where `condition` holds, and those of `other` elsewhere."""
         return elementwise.where(condition, self, other)  # type: ignore[no-any-return,return-value]
 
     # -------------------------------------------------------------------------------------------- elementwise, in place
@@ -476,15 +494,19 @@ class Tensor(TensorBase):
     not_equal_, less_, less_equal_, greater_, greater_equal_, fix_ = ne_, lt_, le_, gt_, ge_, trunc_
 
     def clamp_min(self, min: Tensor | complex | SupportsFloat) -> Tensor:
+        """Return the elements, none smaller than `min`."""
         return elementwise.clamp(self, as_operand(min, "clamp_min"))  # type: ignore[no-any-return,return-value]
 
     def clamp_max(self, max: Tensor | complex | SupportsFloat) -> Tensor:
+        """Return the elements, none larger than `max`."""
         return elementwise.clamp(self, None, as_operand(max, "clamp_max"))  # type: ignore[no-any-return,return-value]
 
     def clamp_min_(self, min: Tensor | complex | SupportsFloat) -> Tensor:
+        """Write `min` into elements that are smaller; return the tensor."""
         return elementwise.clamp_(self, as_operand(min, "clamp_min_"))  # type: ignore[no-any-return,return-value]
 
     def clamp_max_(self, max: Tensor | complex | SupportsFloat) -> Tensor:
+        """Write `max` into elements that are larger; return the tensor."""
         return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return,return-value]
 
     copy_, fill_, zero_ = indexing.copy_, indexing.fill_, indexing.zero_
@@ -501,9 +523,11 @@ class Tensor(TensorBase):
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
 
     def cumsum_(self, dim: integer, *, dtype: Any = None) -> Tensor:
+        """Write running sums along a dimension into the tensor; return the tensor."""
         return self.copy_(self.cumsum(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
     def cumprod_(self, dim: integer, *, dtype: Any = None) -> Tensor:
+        """Write running products along a dimension into the tensor; return the tensor."""
         return self.copy_(self.cumprod(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
     # --------------------------------------------------------------------------------------------------------- products
@@ -540,14 +564,17 @@ class Tensor(TensorBase):
         return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return,return-value]
 
     def view_as(self, other: Tensor) -> Tensor:
+        """Return a view in the shape of another tensor."""
         shape = shapes.tensor_argument(other, "view_as")._array.shape
         return shapes.view_as_shape(self, *shape)  # type: ignore[no-any-return,return-value]
 
     def reshape_as(self, other: Tensor) -> Tensor:
+        """Return the elements in the shape of another tensor, as a view where possible."""
         shape = shapes.tensor_argument(other, "reshape_as")._array.shape
         return shapes.reshape(self, *shape)  # type: ignore[no-any-return,return-value]
 
     def ravel(self) -> Tensor:
+        """Return the elements in one dimension, as a view where possible."""
         return shapes.reshape(self, -1)  # type: ignore[no-any-return,return-value]
 
     @property
@@ -574,17 +601,22 @@ class Tensor(TensorBase):
     def mT(self) -> Tensor:
         return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return,return-value]
 
-    def squeeze_(self, dim: integer | Sequence[integer] | None = None) -> Tensor:
-        return become(self, lambda x: shapes.squeeze(x, dim))
+    def squeeze_(self, *dims: integer | Sequence[integer] | None,
+                 dim: integer | Sequence[integer] | None = None) -> Tensor:
+        """Drop dimensions of length 1 from the tensor itself; return it."""
+        return become(self, lambda x: shapes.squeeze(x, *dims, dim=dim))
 
     def unsqueeze_(self, dim: integer) -> Tensor:
+        """Give the tensor itself a new dimension of length 1; return it."""
         return become(self, lambda x: shapes.unsqueeze(x, dim))
 
     def t_(self) -> Tensor:
+        """Transpose a matrix itself; return it."""
         return become(self, shapes.t)
 
     def transpose_(self, dim0: integer | None = None, dim1: integer | None = None, *,
                    axis0: integer | None = None, axis1: integer | None = None) -> Tensor:
+        """Exchange two dimensions of the tensor itself; return it."""
         return become(self, lambda x: shapes.transpose(x, dim0, dim1, axis0=axis0, axis1=axis1))
 
     swapaxes_ = swapdims_ = transpose_
@@ -609,7 +641,9 @@ class Tensor(TensorBase):
 
 
 def incomparable(other: Any) -> bool:
-    return not isinstance(other, (Tensor, bool, int, float, complex, np.generic, np.ndarray))
+    """Whether `==` leaves the answer to the other operand's class."""
+    known = (Tensor, bool, int, float, complex, np.generic, np.ndarray)
+    return not isinstance(other, known) and not is_pytorchs(other.__class__)
 
 
 results_are(Tensor)
@@ -621,4 +655,5 @@ def is_tensor(obj: Any) -> bool:
 
 
 def numel(input: Tensor) -> int:
+    """Return the number of elements."""
     return shapes.tensor_argument(input, "numel").numel()  # type: ignore[no-any-return,return-value]

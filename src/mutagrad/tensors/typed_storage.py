@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 import os
 from collections.abc import Iterator
 from copy import deepcopy
@@ -30,7 +31,7 @@ from ..core.dtypes import (
     uint8,
 )
 from ..core.factory import make, view, whole_memory
-from ..core.storage import TensorBase, export_for_good, memory_of
+from ..core.storage import TensorBase, export_for_good, ledger_of, memory_of
 
 FUNCTIONS = "TypedStorage UntypedStorage"
 METHODS = "storage untyped_storage"
@@ -47,7 +48,13 @@ class TypedStorage:
 
     def __init__(self, tensor: TensorBase) -> None:
         self._tensor, self._memory = tensor, memory_of(tensor)
-        self._flat = self._memory.buffer.reshape(-1).view(tensor._array.dtype)
+        self._flat = self._all()
+
+    def _all(self) -> Any:
+        """The elements, or those that are left since `resize_`."""
+        flat = self._memory.buffer.reshape(-1).view(self._tensor._array.dtype)
+        held = getattr(self._memory.ledger, "held", None)
+        return flat if held is None else flat.view("uint8")[:held - held % flat.itemsize].view(flat.dtype)
 
     @property
     def dtype(self) -> dtype:
@@ -105,6 +112,23 @@ class TypedStorage:
     def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
         """Write the elements of another storage."""
         self.as_tensor(self._flat.dtype).copy_(source.as_tensor(source._flat.dtype))
+        return self
+
+    def resize_(self, size: builtins.int) -> Any:
+        """Change the number of elements: what is beyond is undefined until there are as many again.
+
+        So programs give memory back, and ask for it before they write to it. Here it stays, with what it held.
+        """
+        size, had = operator.index(size), self._memory.buffer.nbytes
+        item = self._flat.itemsize
+        if size < 0:
+            raise BadValue(f"storage: cannot have {size} elements", fix="storage.resize_(0)")
+        if size * item > had:
+            raise NotSupported(f"storage: {size * item} bytes are asked for, and there are {had}",
+                               why="tensors are windows on this memory, which does not move",
+                               fix="x.resize_(...), for one tensor")
+        ledger_of(self._memory).held = size * item
+        self.__init__(self._tensor)  # type: ignore[misc]
         return self
 
     def clone(self) -> TypedStorage:

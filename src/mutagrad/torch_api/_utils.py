@@ -3,13 +3,15 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-from ..base.errors import NotSupported
+from ..base.errors import BadValue, NotSupported
 from ..files.safe_unpickler import tensor_over
 from ..ops.shape.shape import cat
 from ..tensors.tensor import Tensor
 from ..tensors.typed_storage import TypedStorage
+from .unavailable import accelerator
 
 __all__ = ["ExceptionWrapper"]
 
@@ -53,3 +55,15 @@ class ExceptionWrapper:
         except Exception:  # a class may want anything
             raise RuntimeError(message) from None
         raise error
+
+
+def _get_available_device_type() -> str | None:
+    """Return the kind of accelerator that there is."""
+    return current.type if (current := accelerator.current_accelerator()) is not None else None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """Return the module of a kind of device: `torch.cpu`, for example."""
+    if device_type not in ("cpu", "cuda", "mps", "xpu"):
+        raise BadValue(f"_get_device_module: there is no device {device_type!r}", fix='"cpu"')
+    return import_module(f"mutagrad.{device_type}")

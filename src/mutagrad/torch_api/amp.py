@@ -189,6 +189,7 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 
 
 def is_autocast_cpu_enabled() -> bool:
+    """Return whether autocast is on for the CPU."""
     return is_autocast_enabled("cpu")
 
 
@@ -210,10 +211,12 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
 
 
 def get_autocast_cpu_dtype() -> dtype:
+    """Return the type that autocast computes in on the CPU."""
     return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> dtype:
+    """Return the type that autocast computes in on a GPU."""
     return get_autocast_dtype("cuda")
 
 
@@ -223,6 +226,7 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def clear_autocast_cache() -> None:
+    """Do nothing: weights are cast anew each time, so nothing is cached."""
     return None
 
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import NamedTuple
 
@@ -37,6 +39,34 @@ def _installed(name: str) -> str | None:
         return f"{name}=={metadata.version(name)}"
     except metadata.PackageNotFoundError:
         return None
+
+
+def run(command: str | Sequence[str]) -> tuple[int, str, str]:
+    """Return the exit status of a command, and what it has written to standard output and error."""
+    try:
+        done = subprocess.run(command, shell=isinstance(command, str), capture_output=True, text=True, errors="replace")
+    except FileNotFoundError as error:
+        return 127, "", str(error)
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def get_cpu_info(run_lambda: Callable[[str], tuple[int, str, str]]) -> str:
+    """Return what the system says of the processor: a name and a value, separated by a colon, on each line."""
+    status, said, _ = run_lambda("lscpu")
+    return f"Architecture: {platform.machine()}\nModel name: {platform.processor()}" if status else said
+
+
+def get_gpu_info(run_lambda: Callable[[str], tuple[int, str, str]]) -> None:
+    """Return None: computation is on the CPU."""
+
+
+get_nvidia_driver_version = get_gpu_info
+
+
+def get_gcc_version(run_lambda: Callable[[str], tuple[int, str, str]]) -> str | None:
+    """Return the version of the C compiler that there is, or None."""
+    status, said, _ = run_lambda("gcc --version")
+    return None if status else said.partition("\n")[0].removeprefix("gcc ")
 
 
 def get_env_info() -> SystemEnv:

@@ -13,6 +13,7 @@ which has a version of its own, is another module, with the same attributes.
 from __future__ import annotations
 
 import importlib
+import linecache
 import opcode
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +22,16 @@ from difflib import get_close_matches
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from ..base.alias import AliasLoader
 from ..base.package_name import call_package
+from ..base.provenance import OURS
 from ..base.sockets import socket
 from ..base.torch_paths import ELSEWHERE, our_path
 from ..tensors.tensor import Tensor
+from .unbound import PYTHON, Unbound, handed_out, in_classes
 
 mutagrad = socket("top")
 
@@ -75,7 +78,8 @@ REASONS = {
     "torch.utils.cpp_extension": "there is no C++ library behind it",
     "torch._dynamo": "there is no compiler; programs run as they are",
     "torch._inductor": "there is no compiler; programs run as they are",
-    "torch.fx": "there is no compiler; programs run as they are",
+    "torch.fx.experimental": "there is no compiler; programs run as they are",
+    "torch.fx.passes": "there is no compiler; programs run as they are",
     "torch.export": "there is no compiler; programs run as they are",
     "torch.onnx": "programs are not exported; they run as they are",
     "torch.package": "programs are not exported; they run as they are",
@@ -152,7 +156,10 @@ def _front(path: str, behind: ModuleType, **own: Any) -> ModuleType:
         try:
             found = getattr(behind, name)
         except AttributeError:
-            return _refuse(path, name, behind, _importing(1))
+            if f"{path}.{name}" not in ELSEWHERE or front.__name__ not in sys.modules:
+                return _refuse(path, name, behind, _importing(1))
+            found = importlib.import_module(f"{path}.{name}")
+        found = handed_out(found, name, UNBOUND)
         if not name.startswith("__"):
             front.__dict__[name] = found  # from now on it is found without coming here
         return found
@@ -179,17 +186,38 @@ class _Operations:
 
 
 def _notice(name: str, path: Sequence[str] | None) -> None:
-    """Look at the source of a module before it runs: whether it defines classes that take over functions of torch."""
+    """Look at the source of a module before it runs: at what its classes do with functions of torch."""
     spec = PathFinder.find_spec(name, path)
     if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
         watch_for(Path(spec.origin).read_bytes())
 
 
+_ANSWERING = b"__torch_function__", b"sparse_coo", b"sparse_cs", b"sparse_bs", b"to_sparse", b".sparse."
+
+
 def watch_for(source: bytes) -> None:
-    """Have functions ask the classes of their arguments if a program speaks of the method by which these answer."""
-    if b"__torch_function__" in source:
+    """Have functions ask the classes of their arguments if a program speaks of what answers: classes, or layouts.
+
+    And those that its classes have as attributes do not become methods of these.
+    """
+    wanted = in_classes(source, _is_function) - UNBOUND if b"torch" in source else set()
+    if wanted:
+        UNBOUND.update(wanted)
+        for front in _finder[0].fronts.values():
+            for name in wanted & front.__dict__.keys():
+                front.__dict__[name] = handed_out(front.__dict__[name], name, UNBOUND)
+    if any(name in source for name in _ANSWERING) and not Finder.watching:
         Finder.watching = True
         socket("torch_function").watch()
+
+
+UNBOUND: set[str] = set()  # names of functions that some class has as an attribute
+
+
+def _is_function(name: str) -> bool:
+    """Whether it may name a function that is written in C in PyTorch."""
+    known = name in mutagrad._lazy.FUNCTIONS or isinstance(vars(mutagrad).get(name), FunctionType)
+    return known and name not in PYTHON
 
 
 class Finder:
@@ -202,13 +230,13 @@ class Finder:
         self.fronts = {"torch.version": version, "torch.functional": _front("torch.functional", mutagrad),
                        "torch": _front("torch", mutagrad, __version__=VERSION, __path__=[], __package__="torch",
                                        version=version)}
-        self.fronts["torch"].__dict__["ops"] = _Operations()
+        self.fronts["torch"].__dict__.update(ops=_Operations(), functional=self.fronts["torch.functional"])
         self.fronts["torch"].__dict__["torch"] = self.fronts["torch"]  # torch.torch, as in PyTorch
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
         if not _is_torch(fullname):
-            if not self.watching and not fullname.startswith("mutagrad"):
+            if not fullname.startswith("mutagrad"):
                 _notice(fullname, path)
             return None
         return ModuleSpec(fullname, AliasLoader(self.find(fullname)))  # type: ignore[arg-type]
@@ -249,7 +277,7 @@ def forget_functions() -> None:
     """Have fronts look up again the functions that they have noted."""
     for front in _finder[0].fronts.values() if _finder else ():
         for name, value in list(vars(front).items()):
-            if isinstance(value, FunctionType) and not name.startswith("__"):
+            if isinstance(value, (FunctionType, Unbound)) and not name.startswith("__"):
                 delattr(front, name)
 
 
@@ -273,6 +301,14 @@ def install() -> ModuleType:
     return importlib.import_module("torch")
 
 
+def _source_of_caller() -> bytes:
+    """Return the source of the module that enters a block: it has not been imported through the finder."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (frame.f_code.co_filename in OURS or frame.f_globals.get("__name__") == "contextlib"):
+        frame = frame.f_back
+    return "".join(linecache.getlines(frame.f_code.co_filename)).encode() if frame is not None else b""
+
+
 @contextmanager
 def as_torch() -> Iterator[ModuleType]:
     """A block, or a decorated function, in which `import torch` means mutagrad; an installed PyTorch is not touched.
@@ -288,7 +324,9 @@ def as_torch() -> Iterator[ModuleType]:
     before = {name: module for name, module in sys.modules.items() if _is_torch(name)}
     called, home = call_package("torch"), Tensor.__module__
     try:
-        yield install()
+        torch = install()
+        watch_for(_source_of_caller())
+        yield torch
     finally:
         call_package(called)
         Tensor.__module__ = home

@@ -31,7 +31,7 @@ class SobolEngine:
             raise BadValue(f"SobolEngine: the dimension must be from 1 to {self.MAXDIM}, got {dimension}",
                            fix="SobolEngine(2)")
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
-        drawn = int(default_generator.source.integers(2**31)) if seed is None else seed
+        drawn = int(default_generator.source.integers((), 0, 2**31)) if seed is None and scramble else seed
         qmc = scipy("stats", "SobolEngine").qmc
         self._sequence = qmc.Sobol(dimension, scramble=scramble, bits=self.MAXBIT, seed=drawn)
 

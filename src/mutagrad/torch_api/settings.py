@@ -26,6 +26,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Return whether results that may differ from run to run warn instead of raising."""
     return _warn_only
 
 
@@ -40,6 +41,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
+    """Return 0, 1 or 2: nothing, a warning or an error where a result may differ from run to run."""
     return (1 if _warn_only else 2) if _deterministic else 0
 
 
@@ -54,6 +56,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
+    """Return what was set: "highest", "high" or "medium". Products are as exact as float32 all the same."""
     return _precision
 
 
@@ -66,6 +69,7 @@ def set_default_device(device: device | str | int | None) -> None:
 
 
 def get_default_device() -> device:
+    """Return the device on which tensors are made."""
     return mode.now.device or CPU
 
 
@@ -85,6 +89,7 @@ def set_warn_always(b: bool) -> None:
 
 
 def is_warn_always_enabled() -> bool:
+    """Return whether warnings that are given once are given each time."""
     return _warn_always
 
 
@@ -94,6 +99,7 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(count: int) -> None:
+    """Accept PyTorch's setting of threads between operations, of which there are none."""
     if count < 1:
         raise BadValue(f"set_num_interop_threads: needs at least 1, got {count}",
                        fix="mutagrad.set_num_interop_threads(1)")

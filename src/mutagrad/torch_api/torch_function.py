@@ -16,6 +16,7 @@ from typing import Any
 from .. import autograd
 from ..autograd.function import Function
 from ..base.errors import BadArgument
+from ..base.layout import ANSWERING, has_own_layout
 from ..base.locks import new_lock
 from ..base.modes import DISPATCHING, DROP_LAST, call_with, mode
 from ..base.package_name import called
@@ -24,6 +25,7 @@ from ..nn import functional, init
 from ..ops.nn import recurrent
 from ..tensors.tensor import Tensor, disabled_torch_function, incomparable
 from . import fft, import_hook as stand_in, linalg, special
+from .pytorch import check_ours
 
 Asked = Callable[..., Any]
 TOP = socket("top")
@@ -43,7 +45,8 @@ def takes_over(kind: type) -> bool:
     answer = getattr(kind, "__torch_function__", None)
     if answer is not None and answer is not disabled_torch_function:
         return True
-    if kind.__module__.partition(".")[0] in ("builtins", "numpy", "mutagrad") and not issubclass(kind, (list, tuple)):
+    known = kind.__module__.partition(".")[0] in ("builtins", "numpy", "mutagrad")
+    if known and not issubclass(kind, (list, tuple)) and not getattr(kind, "_own_layout", False):
         PLAIN.add(kind)
     return False
 
@@ -66,6 +69,9 @@ def foreign(values: Iterable[Any]) -> list[Any]:
 
 def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer a call by the mode, or else by the first of these values that has an answer; raise if none has."""
+    check_ours(func, found)
+    if getattr(func, "__name__", "") == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+        args = (args[0], *args[1])  # classes are told of the operands one by one, as in PyTorch
     types = tuple(getattr(type(value), "stands_for", type(value)) for value in found)
     before = mode.now
     asked: list[Any] = list(found) if before.dispatch_off == 0 else []
@@ -110,6 +116,8 @@ def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any],
     found = foreign((*args, *kwargs.values())) if looks and now.dispatch_off < 2 else []
     if found and now.dispatch_off == 0 or now.function_modes and now.dispatch_off < 2:
         return answer(func, found, args, kwargs)
+    if ANSWERING and has_own_layout((*args, *kwargs.values())):
+        return ANSWERING[0](func.__name__, raw, args, kwargs)
     if PLACING and makes:
         return PLACING[0](raw, args, kwargs, looks)
     return raw(*args, **kwargs) if now.cast is None else now.cast(raw, args, kwargs)
@@ -120,6 +128,7 @@ PLACING: list[Callable[..., Any]] = []  # how calls are made once there are tens
 
 def untouched(func: Asked, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
     """Make a call that no class is asked about."""
+    check_ours(func, ())
     return call_with({"dispatch_off": max(mode.now.dispatch_off, 1)}, func, *args, **(kwargs or {}))
 
 
@@ -156,7 +165,7 @@ def _operator(raw: Asked, name: str, shown: Asked | None = None) -> Asked:
 def _making(raw: Asked, name: str) -> Asked:
     """The same for a function that makes a tensor of data: only modes are asked."""
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _ask(call, raw, args, kwargs, looks=False) if DISPATCHING else raw(*args, **kwargs)
+        return _ask(call, raw, args, kwargs, looks=False) if DISPATCHING or ANSWERING else raw(*args, **kwargs)
 
     return _named(call, raw, name)
 
@@ -344,6 +353,7 @@ def _as_subclass(result: Any, kind: type[Tensor]) -> Any:
 
 def late_dispatch(raw: Asked, args: tuple[Any, ...], error: Exception) -> Any:
     """Answer by an argument whose class was not known to take over at the time of the call; else raise the error."""
+    check_ours(raw, args)
     watch()
     found = foreign(args) if mode.now.dispatch_off == 0 else []
     if not found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..base import pytree as _pytree
+from . import _pytree
 
 __all__ = ["_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "flop_counter",
            "hooks", "tensorboard", "weak"]

@@ -22,7 +22,7 @@ from weakref import ref
 
 from ..autograd.modes import enable_grad
 from ..autograd.packing import Keeping
-from ..base.errors import BadArgument, BadValue, GradientError, NotSupported
+from ..base.errors import BadArgument, BadValue, ChangedSince, GradientError, NotSupported
 from ..base.modes import call_with, keeps_modes, mode, push
 from ..base.provenance import describe, here
 from ..base.pytree import tree_flatten, tree_unflatten
@@ -157,8 +157,8 @@ class Recomputed:
             raise _changed("its result is another one now")
 
 
-def _changed(why: str) -> GradientError:
-    return GradientError("checkpoint: what the function reads has changed since it ran, so it cannot be computed again",
+def _changed(why: str) -> ChangedSince:
+    return ChangedSince("checkpoint: what the function reads has changed since it ran, so it cannot be computed again",
                          why=why, fix="call backward() before changing it, or pass it as an argument: arguments are "
                          "kept as they were. determinism_check='none' differentiates what the function computes now")
 

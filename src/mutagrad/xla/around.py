@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import takewhile
-from operator import attrgetter, is_, le
 from sys import getrefcount
 from typing import Any, NamedTuple
 
@@ -100,34 +99,36 @@ class Holder:
 
 def gradients_before(owners: list[Any], twins: list[Any]) -> list[Any] | None:
     """The gradients of these tensors, if the runs of a program have made them and nobody else has any; else None."""
-    grads = list(map(_grad, owners))
-    try:
-        counts = references(grads)
-        same = all(map(is_, map(_twin, grads), twins))
-    except AttributeError:  # none, or of another kind
-        return None
-    return grads if same and (not grads or all(map(le, counts, sole()))) else None
+    found, nobody_else = [], sole()
+    for owner, twin in zip(owners, twins):
+        grad = owner._grad
+        if grad is None or type(grad._array) is not XArray or grad._array.twin is not twin \
+                or references(owner) != nobody_else:
+            return None
+        found.append(grad)
+    for grad in found:
+        grad._storage.version += 1
+    return found
 
 
-def references(tensors: list[Any]) -> list[int]:
-    """How many refer to tensors in a list, to their storages, arrays and cells, and to what these hold, at most."""
-    storages, arrays = list(map(_storage, tensors)), list(map(_array, tensors))
-    cells = list(map(_cell, arrays))
-    held = list(map(_held, cells))
-    return [max(map(getrefcount, each), default=0) for each in (tensors, storages, arrays, cells, held)]
-
-
-_grad, _storage, _array, _cell, _held, _twin = map(
-    attrgetter, ("_grad", "_storage", "_array", "cell", "held", "_array.twin"))
+def references(owner: Any) -> tuple[int, ...]:
+    """How many refer to the gradient of a tensor, to its storage, array and cell, and to what that holds."""
+    grad = owner._grad
+    storage, array = grad._storage, grad._array
+    cell = array.cell
+    held = cell.held
+    return getrefcount(grad), getrefcount(storage), getrefcount(array), getrefcount(cell), getrefcount(held)
 
 
 @cache
-def sole() -> list[int]:
+def sole() -> tuple[int, ...]:
     """How many that is where nobody else has it."""
     place, twin = place_of(jax.devices()[0], ("xla", 0)), numpy.empty(1)
     owner = fresh(place, twin)
     owner._grad = fresh(place, twin, jnp.zeros(1))
-    return references(list(map(_grad, [owner])))
+    grad = owner._grad  # as who asks has it
+    assert grad is not None
+    return references(owner)
 
 
 def ends_of(writer: Any) -> set[int]:

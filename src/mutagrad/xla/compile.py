@@ -175,13 +175,17 @@ def _about(value: Any) -> Any:
         own: Any = type(value)
         return own, value, id(value) if _has_own_equality(own) else None
     array, storage, grad = value._array, value._storage, value._grad
-    kind, writer = type(array), storage.writer
-    if kind is not XArray:
-        place: Any = None
+    writer = storage.writer
+    if type(array) is XArray:
+        shown, cell = array.twin, array.cell
+        place: Any = cell.place
+        if place.over_mesh:
+            place = place, spread_of(array)
+        if storage.root is not None or value._offset is not None:
+            place = place, (storage.root or storage).buffer.shape, storage.start + (value._offset or 0)
     else:
-        whole = storage.root or storage
-        place = array.level, spread_of(array), whole.buffer.shape, storage.start + (value._offset or 0)
-    return (array.shape, array.dtype, array.strides, value._offset is None, kind, place, type(value), type(writer),
+        shown, place = array, (type(array), value._offset is None)
+    return (shown.shape, shown.dtype, shown.strides, place, type(value), type(writer),
             None if grad is None else like(grad), writer is None or writer.hooks is None,
             _plain(value.__dict__) if value.__dict__ else None)
 
@@ -200,12 +204,10 @@ def _plain(attributes: dict[str, Any]) -> tuple[Any, ...]:
 
 def _shared(leaves: list[Any]) -> Any:
     """Which arguments share memory, and where they lie in it."""
-    tensors = [v for v in leaves if isinstance(v, TensorBase)]
-    if len(tensors) < 2:
-        return None
-    roots = [id(v._storage.root or v._storage) for v in tensors]
+    roots = [v._storage.root or v._storage for v in leaves if isinstance(v, TensorBase)]
     if len(set(roots)) == len(roots):
         return None
+    tensors = [v for v in leaves if isinstance(v, TensorBase)]
     return tuple([(roots.index(r), v._storage.start + (v._offset or 0)) for r, v in zip(roots, tensors)])
 
 

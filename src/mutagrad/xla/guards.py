@@ -7,19 +7,16 @@ values are compared, anything else has to be the same object. If one of these ha
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
-from itertools import repeat
-from operator import attrgetter, contains, getitem, is_
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType, MappingProxyType
 from typing import Any
 
 from ..nn.hooks import CHANGES
 from .asked import position
+from .flat import OURS_TO_COMPARE, Comparison
 from .items import GONE, Attribute, Item, contents, is_empty, same_value, told
-from .notes import Notes, snapshot
+from .notes import NOTHING, Notes, snapshot
 from .unchanged import Unchanged
-
-_CONTENTS = attrgetter("cell_contents")
 
 
 class Retrace(Exception):
@@ -39,7 +36,8 @@ class Guards(Notes):
         grads = {id(session.tensors[k].grad) for k in session.grads}
         tensors = [seen.tensor for seen in session.tensors.values() if id(seen.tensor) not in given
                    and id(seen.tensor) not in grads]
-        mine = {id(c) for c in (session.grads, tensors, self.seen, *(known for _, known in self.modules.values()))}
+        snapshots = [known for _, known in self.modules.values()]
+        mine = {id(c) for c in (session.grads, tensors, self.seen, self.objects, *snapshots)}
         for container, key, tensor in holders(tensors, mine):
             self.note(Item(container, key, tensor, f"a tensor ({key!r})"))
         if "param_groups" in self.names:  # the step looks at numbers that are inputs of an optimizer's own step
@@ -54,34 +52,38 @@ class Guards(Notes):
                          for item, now in self.different((*self.items.values(), *self.watched.values()))]
         self.changed += [f"{type(m).__name__}: {text}" for m, before in self.modules.values()
                          for text in differences(before, snapshot(m))]
-        self.sort()
-        for each in (self.before, self.generators, self.seen, self.tables, self.watched):
+        self.outside = Unchanged(session, given, grads)
+        self.same = self.compared()
+        self.before = NOTHING
+        for each in (self.objects, self.generators, self.seen, self.tables, self.watched):
             each.clear()  # type: ignore[attr-defined]
         self.generation = CHANGES[0]
-        self.outside = Unchanged(session, given, grads)
 
     def watched_settings(self) -> dict[tuple[int, Any], Item]:
         return {key: item for key, item in self.watched.items() if item.key is not position}
 
-    def sort(self) -> None:
-        """Sort the items by how they are checked: nearly all of them by loops of C's."""
-        entries = [i for i in self.items.values() if isinstance(i.container, (dict, list, MappingProxyType))
-                   and not callable(i.key) and not isinstance(i.key, Attribute)]
-        plain = [i for i in entries if i.value is not GONE]
-        self.containers, self.keys, self.values = ([i[n] for i in plain] for n in range(3))
-        lacking = [i for i in entries if i.value is GONE]
-        self.lacking, self.lacked = [i.container for i in lacking], [i.key for i in lacking]
-        sized = [i for i in self.items.values() if i.key in (contents, len) and type(i.value) is int]
-        self.sized, self.sizes = [i.container for i in sized], [i.value for i in sized]
-        ordered = [i for i in self.items.values() if i.key is contents and isinstance(i.container, dict)
-                   and type(i.value) is tuple]
-        self.ordered, self.orders = [i.container for i in ordered], [i.value for i in ordered]
-        cells = [i for i in self.items.values() if type(i.container) is CellType]
-        self.cells, self.inside = [i.container for i in cells], [i.value for i in cells]
-        named = [i for i in self.items.values() if isinstance(i.key, Attribute)]
-        self.objects, self.attributes, self.expected = ([i[n] for i in named] for n in range(3))
-        fast = set(map(id, (*entries, *sized, *ordered, *cells, *named)))
-        self.others = [i for i in self.items.values() if id(i) not in fast]
+    def compared(self) -> Callable[[], bool]:
+        """Return the function that compares nearly all that is guarded; `others` are asked one by one."""
+        now = Comparison()
+        self.others: list[Item] = []
+        for item in self.items.values():
+            container, key, value, _ = item
+            if type(container) is CellType:
+                now.attributes([container], ["cell_contents"], [value])
+            elif isinstance(key, Attribute):
+                now.attributes([container], [key], [value])
+            elif key in (contents, len) and type(value) is int:
+                now.equal("len", [container], [value])
+            elif key is contents and isinstance(container, dict) and type(value) is tuple:
+                now.equal("tuple", [container], [value])
+            elif callable(key) or not isinstance(container, (dict, list, MappingProxyType)):
+                self.others.append(item)
+            elif value is GONE:
+                now.lacking([container], [key])
+            else:
+                now.entries([container], [key], [value])
+        self.outside.compare(now)
+        return now.function()
 
     def different(self, items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
         for item in items:
@@ -91,14 +93,7 @@ class Guards(Notes):
 
     def check(self) -> str | None:
         """Return why the program is not right any more; None if it is."""
-        try:
-            same = (all(map(is_, map(getitem, self.containers, self.keys), self.values))
-                    and not any(map(contains, self.lacking, self.lacked))
-                    and self.sizes == list(map(len, self.sized)) and self.orders == list(map(tuple, self.ordered))
-                    and all(map(is_, map(_CONTENTS, self.cells), self.inside))
-                    and all(map(is_, map(getattr, self.objects, self.attributes, repeat(GONE)), self.expected)))
-        except (KeyError, IndexError, ValueError):
-            same = False
+        same = self.same()
         for item, now in self.different(self.others if same else self.items.values()):
             return f"{item.name} was {told(item.value)} and is {told(now)}"
         if self.generation != CHANGES[0]:
@@ -106,7 +101,7 @@ class Guards(Notes):
                 for text in differences(before, snapshot(module)):
                     return f"{type(module).__name__}: {text}"
             self.generation = CHANGES[0]
-        return self.outside.check()
+        return self.outside.check(same)
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
@@ -120,7 +115,7 @@ def holders(tensors: list[Any], ours: set[int]) -> Iterator[tuple[Any, Any, Any]
     """Yield the containers in which tensors stand, with their keys."""
     wanted = {id(t): t for t in tensors}
     for container in gc.get_referrers(*tensors) if tensors else ():
-        if id(container) in ours or container is wanted:
+        if id(container) in ours or container is wanted or type(container) is dict and OURS_TO_COMPARE in container:
             continue
         if type(container) is list:
             for i, value in enumerate(container):

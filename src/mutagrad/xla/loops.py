@@ -15,6 +15,7 @@ from ..base.errors import NotSupported
 from ..base.modes import mode
 from ..core.factory import make
 from .regions import History, Region, Reverse, differentiable, finish
+from .rows import Round, scan
 
 INDEX = jax.ShapeDtypeStruct((), numpy.dtype(numpy.int64))
 
@@ -26,7 +27,7 @@ def traced_loop(n: int, body: Callable[[Any], Any], checkpoint: bool | int) -> N
 
     region = Region(one, [INDEX])
     histories = list(region.histories(set(region.written)).values())
-    rounds = Rounds(region, histories)
+    rounds = Rounds(region, histories, n)
     start = [c.value for c in region.written]
     if not (mode.grad and any(s.writer is not None for s, _ in histories)):
         return finish("loop", [region], region.written, rounds.forward(start, 0, n), histories, set(), None)
@@ -46,8 +47,8 @@ def region_place() -> Any:
 class Rounds:
     """Rounds of a region, forwards and backwards. What is carried are the values of the cells that it writes."""
 
-    def __init__(self, region: Region, histories: Sequence[History]) -> None:
-        self.region, self.histories = region, histories
+    def __init__(self, region: Region, histories: Sequence[History], count: int) -> None:
+        self.region, self.histories, self.count = region, histories, count
         self.cells: list[Cell] = [*region.written, *region.fixed]
         self.fixed = [c.value for c in region.fixed]
         self._reverse: Reverse | None = None
@@ -62,25 +63,30 @@ class Rounds:
         return self.region.forward(dict(zip(self.cells, (*carry, *self.fixed))), [i], self.region.written)
 
     def forward(self, start: Sequence[Any], first: Any, count: int) -> list[Any]:
-        return lax.scan(lambda carry, i: (self.once(carry, i), None), list(start), _numbers(first, count))[0]
+        found: list[Any] = self.scan(lambda carry, i, _: (self.once(carry, i), None), start, None, first, count)[0]
+        return found
+
+    def scan(self, once: Round, start: Sequence[Any], xs: Any, first: Any, count: int, reverse: bool = False) -> Any:
+        return scan(once, start, xs, first, count, self.count, reverse)
 
     def kept(self, start: Sequence[Any], first: Any, count: int) -> tuple[list[Any], Callable[[Any], list[Any]]]:
         """The same, keeping of each round what its reverse needs; and the reverse."""
         used = self.reverse.used[:len(self.region.written)]
 
-        def once(carry: Any, i: Any) -> Any:
+        def once(carry: Any, i: Any, _: Any) -> Any:
             return self.once(carry, i), [v for v, u in zip(carry, used) if u]
 
-        end, kept = lax.scan(once, list(start), _numbers(first, count))
+        end, kept = self.scan(once, start, None, first, count)
 
         def back(adjoints: Any) -> list[Any]:
-            def once(adjoints: Any, given: Any) -> Any:
-                some, i = iter(given[0]), given[1]
+            def once(adjoints: Any, i: Any, kept: Any) -> Any:
+                some = iter(kept)
                 carry = [next(some) if u else jnp.zeros(c.twin.shape, c.twin.dtype)
                          for c, u in zip(self.region.written, used)]
                 return self.reverse([*carry, *self.fixed], [i], adjoints), None
 
-            return lax.scan(once, list(adjoints), (kept, _numbers(first, count)), reverse=True)[0]
+            found: list[Any] = self.scan(once, adjoints, kept, first, count, reverse=True)[0]
+            return found
 
         return end, back
 
@@ -97,10 +103,6 @@ class Rounds:
             return lax.scan(once, list(adjoints), (kept, starts), reverse=True)[0]
 
         return end, back
-
-
-def _numbers(first: Any, count: int) -> Any:
-    return first + jnp.arange(count, dtype=numpy.int64)
 
 
 def traced_cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Any]) -> Any:

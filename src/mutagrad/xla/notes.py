@@ -16,7 +16,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from inspect import CO_GENERATOR
-from operator import attrgetter
+from itertools import compress, repeat
+from operator import attrgetter, is_
 from types import (
     BuiltinMethodType,
     CodeType,
@@ -38,6 +39,7 @@ from ..core.storage import TensorBase
 from ..nn import module as modules
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
+from ..tensors.tensor import Tensor
 from .asked import CLOCKS, DRAWS, GENERATORS, LOOKUPS, UNKNOWN, arguments_of, asked_by, inner, position
 from .items import GONE, PLAIN, Attribute, Item, contents, is_empty
 
@@ -50,6 +52,7 @@ _OS = vars(os)
 # Objects of this package whose state is a program's own.
 _STATEFUL = ("mutagrad.torch_api.amp", "mutagrad.optim.", "mutagrad.distributions.", "mutagrad.utils.")
 _EVERY_MODULES = {*vars(Module())}
+NOTHING = numpy.zeros(0, numpy.uint64)
 
 
 @functools.cache
@@ -70,7 +73,8 @@ class Notes:
         self.seen: dict[int, Any] = {}
         self.waiting: list[tuple[Any, str]] | None = None
         self.tables: dict[type, Any] = {}  # the attributes of classes, as one and the same object each
-        self.before: set[int] = set()  # all objects that there were before the step began
+        self.objects: list[Any] = []
+        self.before = NOTHING  # by identity, in order: all objects that there were before the step began
         self.generators: dict[int, FrameType] = {}  # those among them that wait to be continued
         self.optimizers: list[Any] = []
         self.changed: list[str] = []
@@ -78,11 +82,8 @@ class Notes:
 
     def watching(self, step: Callable[..., Any]) -> Any:
         """Call the step, and look at what its code names."""
-        before, objects = sys.getprofile(), gc.get_objects()
-        self.before = set(map(id, objects))
-        self.generators = {id(frame): frame for g in objects if type(g) is GeneratorType
-                           and (frame := g.gi_frame) is not None}
-        del objects
+        before = sys.getprofile()
+        self.note_objects()
         if isinstance(step, functools.partial) and not isinstance(step.func, MethodType):
             self.see_value(step.func, "the step")
         try:
@@ -93,6 +94,22 @@ class Notes:
                 sys.setprofile(before)
             else:  # a profiler of the standard library's
                 before.enable()
+
+    def note_objects(self) -> None:
+        """Note which objects there are: hundreds of thousands, so nothing of Python's runs for each of them.
+
+        They are held until the guards are known: else a new one could be where one of them was freed.
+        """
+        frozen = gc.get_freeze_count()
+        if frozen:  # or they would not be told
+            gc.unfreeze()
+        objects = self.objects = gc.get_objects()
+        if frozen:
+            gc.freeze()
+        self.before = numpy.fromiter(map(id, objects), numpy.uint64, len(objects))
+        self.before.sort()
+        waiting = compress(objects, map(is_, map(type, objects), repeat(GeneratorType)))
+        self.generators = {id(frame): frame for g in waiting if (frame := g.gi_frame) is not None}
 
     def called(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "c_call":
@@ -152,6 +169,7 @@ class Notes:
     def add_names(self, names: set[str]) -> None:
         if new := names - self.names:
             self.names |= new
+            self.see_library(Tensor, self.table(Tensor), "Tensor", new)
             for value in list(self.seen.values()):  # whose attributes may be asked for by these names
                 self.see_attributes(value, _called(value), new)
 
@@ -219,7 +237,10 @@ class Notes:
 
     def is_new(self, value: Any) -> bool:
         """Whether an object was made by the step: in the next run it is another one."""
-        return gc.is_tracked(value) and id(value) not in self.before
+        if not gc.is_tracked(value):
+            return False
+        at = self.before.searchsorted(numpy.uint64(id(value)))
+        return at == len(self.before) or self.before[at] != id(value)
 
     def note(self, item: Item, owner: Any = None) -> None:
         if not self.is_new(item.container if owner is None else owner):
@@ -313,7 +334,7 @@ class Notes:
         if isinstance(value, (Module, FunctionType, dict, list, tuple, deque, set, frozenset, MappingProxyType)):
             return
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _LIBRARIES:
-            return
+            return self.see_library(value, vars(value), name, names)
         own, kind = getattr(value, "__dict__", {}), type(value)
         if isinstance(value, type):
             self.see_class(value, names)
@@ -323,6 +344,15 @@ class Notes:
         if _is_users(kind.__module__):
             self.see_value(kind, kind.__name__)
             self.see_instance(value, own, name, names)
+
+    def see_library(self, owner: Any, table: Any, name: str, names: set[str]) -> None:
+        """Functions, classes and constants of a library: they may be exchanged. What they lead to is its business."""
+        for key in names & table.keys():
+            value = table[key]
+            if not key.startswith("_") and (callable(value) or isinstance(value, (ModuleType, *PLAIN))):
+                self.note(Item(table, key, value, f"{name}.{key}"), owner)
+                if isinstance(value, ModuleType):
+                    self.see_value(value, f"{name}.{key}")
 
     def asked_of(self, value: Any, own: dict[str, Any], names: set[str]) -> Iterable[str]:
         """Which of an object's own attributes matter."""

@@ -122,15 +122,15 @@ class Program(Running):
         values = [now.trace.values[cells[k]] for k in self.written]
         owners = [seen.array for seen, _ in grads]
         del arrays, grads
-        gc.collect()
         # Tensors that somebody keeps who is no part of the step, and on which memory they are.
-        alive = [(t, SLOTS["_array"].__get__(t)) for r in now.inside.values() if (t := r()) is not None]
-        self.survivors = [(t, window(a).memory - len(cells)) for t, a in alive]
+        self.survivors = [(t, window(SLOTS["_array"].__get__(t)).memory - len(cells)) for t in kept_of(now)]
         replaced = self.replaced(now, made, len(cells))
         self.outputs = [(replaced.get(k), cell.place, numpy.empty(cell.twin.shape, cell.twin.dtype))
                         for k, cell in enumerate(made)]
         again = [(owner, twin) for owner, _, twin in self.outputs if owner is not None]
         self.owners, self.twins = [owner for owner, _ in again], [twin for _, twin in again]
+        self.grads_besides = [(owner, w) for owner, w in self.grads
+                              if w is None or replaced.get(w.memory - len(cells)) is not owner]
         self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None and not self.dressed
         return self.spread(cells, values, made, owners) + found_grads
 
@@ -245,7 +245,8 @@ class Program(Running):
             kept = root if argument is None and owned is None else None
             part = (cell.twin.shape, cell.twin.dtype) if cell.partial else None
             self.memories.append(Memory(kept, argument, owned, cell.place, part, cell.twin.nbytes))
-        self.captured = {id(memory.storage) for memory in self.memories if memory.storage is not None}
+        self.always = [memory.storage for memory in self.memories]
+        self.captured = {storage for storage in self.always if storage is not None}
         self.changing = [k for k, memory in enumerate(self.memories) if memory.storage is None]
 
     def inputs(self, now: Session, closed: Any) -> None:
@@ -286,3 +287,10 @@ class Program(Running):
             return [*found, *(index + 1 for index in indices)]
 
         self.jitted = jax.jit(run, donate_argnums=(0, 4, 5), keep_unused=bool(self.owners))
+
+
+def kept_of(now: Session) -> list[Any]:
+    """The tensors that a step has made and that somebody still has."""
+    if any(made() is not None for made in now.inside.values()):
+        gc.collect()  # or they only refer to each other
+    return [tensor for made in now.inside.values() if (tensor := made()) is not None]

@@ -1,13 +1,12 @@
 """The runs of a program: what it is given, where its results go, and what it leaves in Python.
 
-This is all that a call costs besides XLA's work, so what is done for each memory, result or gradient is done by
-functions that are written in C, as far as there are any.
+This and the guards are all that a call costs besides XLA's work. Between two runs the interpreter has left the
+processor's caches, so each line that is not there counts twice.
 """
 from __future__ import annotations
 
 from collections import deque
 from itertools import chain, repeat
-from operator import attrgetter
 from sys import getrefcount
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from ..arrays.xla.memory import HOST, Place
+from ..arrays.xla.memory import HOST, Cell, Place, XArray
 from ..base.locks import new_lock
 from ..base.pytree import tree_unflatten
 from ..core.factory import make, view
@@ -24,13 +23,12 @@ from ..core.storage import Storage, memory_of, move_aside, new_storage
 from ..core.sweep import OUTPUT
 from ..core.write import new_node
 from ..tensors.tensor import Tensor
-from .around import Holder, Table, address, fresh, gradients_before, on_memory, settle
+from .around import Holder, Table, address, gradients_before, on_memory, settle
 from .guards import Retrace
 from .split import RESULT, Halves, compiled_rule
 
 ndarray = numpy.ndarray
 _running = new_lock()  # what two threads give to XLA to be changed in place must not be the same
-_cell, _held, _own_cell = attrgetter("buffer.cell"), attrgetter("held"), attrgetter("_array.cell")
 
 
 class Window(NamedTuple):
@@ -94,8 +92,9 @@ class Running:
 
     arguments: list[int]  # which of what the step is called with are tensors
     memories: list[Memory]
-    changing: list[int]  # those that are not the same in each run
-    captured: set[int]  # those that are
+    always: list[Any]  # those that are the same in each run; None for others
+    changing: list[int]  # which these are
+    captured: set[Storage]
     both: list[tuple[int, Any]]
     offsets: list[tuple[int, Any, Any]]
     pinned: list[tuple[int, Storage, int]]
@@ -109,6 +108,7 @@ class Running:
     ends: list[Any]  # how results are spread
     returned: list[Window]
     grads: list[tuple[Any, Window | None]]
+    grads_besides: list[tuple[Any, Window | None]]  # those that use no memory of the ones before
     same: list[Any]
     plain: list[Any]
     spec: Any
@@ -130,12 +130,31 @@ class Running:
 
     def __call__(self, leaves: list[Any]) -> Any:
         tensors = [leaves[i] for i in self.arguments]
-        roots = [memory.storage or memory.root(tensors) for memory in self.memories]
-        self.check_apart(tensors, roots)
+        roots = self.roots_of(tensors)
         if not self.runs:
             self.compile_ahead(roots, tensors)
         with _running:
-            return self.give_back(roots, tensors, *self.step(roots, tensors))
+            return self.run(roots, tensors)
+
+    def roots_of(self, tensors: list[Any]) -> list[Storage]:
+        """The memories of this run. Raises where arguments share some that they did not share when it was traced."""
+        roots = self.always.copy()
+        for k in self.changing:
+            roots[k] = self.memories[k].root(tensors)
+        given = {roots[k] for k in self.changing}
+        if len(given) < len(self.changing) or not self.captured.isdisjoint(given):
+            raise Retrace("an argument shares memory with a tensor that the step uses besides")
+        for n, owner in self.both:
+            if owner._grad is None or memory_of(owner._grad) is not memory_of(tensors[n]):
+                raise Retrace("an argument is no longer a gradient that the step uses besides")
+        for n, offset, shape in self.offsets:
+            if tensors[n]._offset != offset or tensors[n]._storage.buffer.shape != shape:
+                raise Retrace("an argument is another part of its memory")
+        for n, root, offset in self.pinned:
+            storage = tensors[n]._storage
+            if (storage.root or storage) is not root or storage.start + (tensors[n]._offset or 0) != offset:
+                raise Retrace("an argument no longer shares memory with a tensor that the step uses besides")
+        return roots
 
     def compile_ahead(self, roots: list[Storage], tensors: list[Any]) -> None:
         """Have XLA compile it, which takes long, before other threads' programs have to wait for its run."""
@@ -156,33 +175,18 @@ class Running:
     def numbers(self) -> tuple[list[Any], list[Any]]:
         return [table.values for table in self.tables], [a for table in self.tables for a in table.arrays]
 
-    def check_apart(self, tensors: list[Any], roots: list[Storage]) -> None:
-        """Raise where arguments share memory with what the step has captured, and did not when it was traced."""
-        given = [id(roots[k]) for k in self.changing]
-        if not self.captured.isdisjoint(given) or len(set(given)) < len(given):
-            raise Retrace("an argument shares memory with a tensor that the step uses besides")
-        for n, owner in self.both:
-            if owner._grad is None or memory_of(owner._grad) is not memory_of(tensors[n]):
-                raise Retrace("an argument is no longer a gradient that the step uses besides")
-        for n, offset, shape in self.offsets:
-            if tensors[n]._offset != offset or tensors[n]._storage.buffer.shape != shape:
-                raise Retrace("an argument is another part of its memory")
-        for n, root, offset in self.pinned:
-            storage = tensors[n]._storage
-            if (storage.root or storage) is not root or storage.start + (tensors[n]._offset or 0) != offset:
-                raise Retrace("an argument no longer shares memory with a tensor that the step uses besides")
-
-    def step(self, roots: list[Storage], tensors: list[Any]) -> tuple[list[Any], list[Any]]:
-        """One run, with what it counts: the tensors that it makes, and what a backward will need."""
+    def run(self, roots: list[Storage], tensors: list[Any]) -> Any:
+        """One run, with what it counts. What can wait until XLA has begun is done after that."""
         commits = [table.next(first=not self.runs) for table in self.tables]
-        for k in self.written:
-            root = roots[k]
-            if root.ledger is not None and root.ledger.records:
-                move_aside(root, None)
-            root.version += 1
+        targets, on_host = self.written_now(roots)
+        grads = gradients_before(self.owners, self.twins)
+        cells = self.cells(grads)
+        residuals = [] if self.halves is None else [Holder() for _ in self.halves.residuals]
+        given = self.inputs_now(roots, tensors, cells, grads is not None)
+        everywhere = (*targets, *cells, *residuals, *self.tables)
         begun = perf_counter() if not self.runs else 0.0
-        try:
-            found = self.run(roots, tensors)
+        try:  # no interrupt comes between what XLA gives and where it is put, or memory would be lost
+            deque(map(setattr, everywhere, repeat("held"), chain.from_iterable(map(self.jitted, *zip(given)))), 0)
         except BaseException:
             for table in self.tables:
                 table.rows = []
@@ -192,77 +196,89 @@ class Running:
         self.runs += 1
         for commit in commits:
             commit()
-        return found
+        for k, holder in on_host:
+            value = self.memories[k].value(roots[k], tensors)
+            value[...] = numpy.asarray(holder.held).reshape(value.shape)
+        made = self.made(cells, grads)
+        return self.give_back(roots, tensors, made, residuals, self.grads if grads is None else self.grads_besides)
 
-    def run(self, roots: list[Storage], tensors: list[Any]) -> tuple[list[Any], list[Any]]:
-        """Run it, and put new values where old ones were. No interrupt comes between, or memory would be lost."""
-        memories, tables = self.memories, self.tables
-        targets: list[Any] = [Holder() if type(roots[k].buffer) is ndarray else _cell(roots[k]) for k in self.written]
-        donated = list(map(_held, map(_cell, [roots[k] for k in self.donated])))
+    def written_now(self, roots: list[Storage]) -> tuple[list[Any], list[tuple[int, Holder]]]:
+        """Where new values of memory go; and which of these are copied to NumPy's."""
+        targets: list[Any] = []
+        on_host = []
+        for k in self.written:
+            root = roots[k]
+            if root.ledger is not None and root.ledger.records:
+                move_aside(root, None)
+            root.version += 1
+            buffer: Any = root.buffer
+            if type(buffer) is ndarray:
+                targets.append(Holder())
+                on_host.append((k, targets[-1]))
+            else:
+                targets.append(buffer.cell)
+                buffer.cell.short = None
+        return targets, on_host
+
+    def inputs_now(self, roots: list[Storage], tensors: list[Any], cells: list[Cell], again: bool) -> tuple[Any, ...]:
+        """What XLA is given. `again`: the memory of gradients before is there for those that it makes."""
+        donated = [roots[k].buffer.cell.held for k in self.donated]  # type: ignore[attr-defined]
         if donated and max(map(getrefcount, donated)) > 3:  # somebody else has one of them as well
             donated = [jnp.array(v, copy=True) for v in donated]
-        kept = [memories[k].value(roots[k], tensors) for k in self.kept]
-        made = self.made()
-        spare = [t._array.cell.held for t, (owner, _, _) in zip(made, self.outputs) if owner is not None]
-        residuals = [] if self.halves is None else [Holder() for _ in self.halves.residuals]
-        given = (donated, kept, *self.numbers(), spare, [table.held for table in tables])
-        everywhere = (*targets, *map(_own_cell, made), *residuals, *tables)
-        deque(map(setattr, everywhere, repeat("held"), chain.from_iterable(map(self.jitted, *zip(given)))), 0)
-        for k, target in zip(self.written, targets):
-            if type(target) is Holder:
-                value = memories[k].value(roots[k], tensors)
-                value[...] = numpy.asarray(target.held).reshape(value.shape)
-            else:
-                target.short = None
-        return made, residuals
+        kept = [self.memories[k].value(roots[k], tensors) for k in self.kept]
+        spare = [cell.held if again else jnp.zeros(twin.shape, twin.dtype, device=end) for cell, (owner, _, twin), end
+                 in zip(cells, self.outputs, self.ends) if owner is not None] if self.owners else []
+        return donated, kept, *self.numbers(), spare, [table.held for table in self.tables]
 
-    def made(self) -> list[Any]:
-        """Tensors for the results. A gradient that replaces one which nobody else has uses its memory."""
-        again = gradients_before(self.owners, self.twins)
-        if again is None:
-            return [fresh(place, twin, None if owner is None else jnp.zeros(twin.shape, twin.dtype, device=end))
-                    for (owner, place, twin), end in zip(self.outputs, self.ends)]
-        for grad in again:
-            grad._storage.version += 1
-        waiting = iter(again)
-        return [fresh(place, twin) if owner is None else next(waiting) for owner, place, twin in self.outputs]
+    def cells(self, grads: list[Any] | None) -> list[Cell]:
+        """The memory of the results. A gradient that replaces one which nobody else has uses that one's."""
+        if grads is None:
+            return [Cell(None, twin, place) for _, place, twin in self.outputs]
+        waiting = iter(grads)
+        return [Cell(None, twin, place) if owner is None else next(waiting)._array.cell
+                for owner, place, twin in self.outputs]
 
-    def give_back(self, roots: list[Storage], tensors: list[Any], made: list[Any], residuals: list[Any]) -> Any:
+    def made(self, cells: list[Cell], grads: list[Any] | None) -> list[Any]:
+        """Tensors for the results: those before, where it is their memory."""
+        waiting = iter(grads or ())
+        return [next(waiting) if grads is not None and owner is not None
+                else make(numpy.array(cell.held)) if place is HOST  # type: ignore[arg-type]
+                else on_memory(new_storage(XArray(cell, twin)))
+                for cell, (owner, place, twin) in zip(cells, self.outputs)]
+
+    def give_back(self, roots: list[Storage], tensors: list[Any], made: list[Any], residuals: list[Any],
+                  grads: list[tuple[Any, Window | None]]) -> Any:
         """Return what the step returns, and set gradients."""
-        for k, (_, place, _) in enumerate(self.outputs):
-            if place is HOST:
-                made[k] = make(numpy.array(made[k]._array.cell.held))  # type: ignore[arg-type]
         if self.survivors:
             for survivor, k in self.survivors:
                 settle(survivor, None if k < 0 else made[k])
             self.survivors = []
-        count = len(roots)
-
-        def tensor(window: Window) -> Any:
-            if window.whole:
-                return made[window.memory - count].requires_grad_() if window.leaf else made[window.memory - count]
-            if window.memory < count:
-                root = roots[window.memory]
-                base = on_memory(new_storage(root.buffer, root) if window.detached else root)
-            else:
-                base = made[window.memory - count]
-            return view(base, window.shape, window.strides, window.offset, window.dtype)
-
         for owner, on in self.flags:
             (tensors[owner] if isinstance(owner, int) else owner).requires_grad_(on)
         if self.sources:
             self.link(tensors, made, [holder.held for holder in residuals])
-        for owner, window in self.grads:
+        for owner, window in grads:
             owner = tensors[owner] if type(owner) is int else owner
-            owner._grad = None if window is None else made[window.memory - count] if window.whole else tensor(window)
+            owner._grad = None if window is None else self.tensor(window, roots, made)
         if self.alone:
-            return tensor(self.returned[0])
-        found = [tensor(w) if same is None else tensors[same] if isinstance(same, int) else same
+            return self.tensor(self.returned[0], roots, made)
+        found = [self.tensor(w, roots, made) if same is None else tensors[same] if isinstance(same, int) else same
                  for w, same in zip(self.returned, self.same)]
         for n, dress in self.dressed:
             found[n] = dress.on(found[n])
         results = iter(found)
         return tree_unflatten([v[0] if v else next(results) for v in self.plain], self.spec)
+
+    def tensor(self, window: Window, roots: list[Storage], made: list[Any]) -> Any:
+        count = len(roots)
+        if window.whole:
+            return made[window.memory - count].requires_grad_() if window.leaf else made[window.memory - count]
+        if window.memory < count:
+            root = roots[window.memory]
+            base = on_memory(new_storage(root.buffer, root) if window.detached else root)
+        else:
+            base = made[window.memory - count]
+        return view(base, window.shape, window.strides, window.offset, window.dtype)
 
     def link(self, tensors: list[Any], made: list[Any], residuals: list[Any]) -> None:
         """Make the call one node of the history around it."""

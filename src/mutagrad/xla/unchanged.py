@@ -6,12 +6,13 @@ from operator import is_
 from typing import Any
 
 from ..arrays.xla.memory import XArray
+from .flat import Comparison
 
 
 class Unchanged:
     """Tensors and storages from outside, but for arguments (`given`) and gradients (`grads`), as they were.
 
-    All is looked at in each call, so nearly all stands in lists that functions written in C go through.
+    All is looked at in each call, nearly all of it by a function that is written for it: see `flat.py`.
     """
 
     def __init__(self, session: Any, given: Collection[int], grads: Collection[int]) -> None:
@@ -31,9 +32,13 @@ class Unchanged:
         found += [(t, "_grad", None) for t, grad in asked if grad is None]
         self.objects, self.names, self.values = ([one[k] for one in found] for k in range(3))
 
-    def check(self) -> str | None:
-        """Return what has changed; None if nothing has."""
-        if not all(map(is_, map(getattr, self.objects, self.names), self.values)):
+    def compare(self, comparison: Comparison) -> None:
+        """Enter what a comparison is to look at."""
+        comparison.attributes(self.objects, self.names, self.values)
+
+    def check(self, same: bool) -> str | None:
+        """Return what has changed; None if nothing has. `same`: what is compared has not."""
+        if not same and not all(map(is_, map(getattr, self.objects, self.names), self.values)):
             changed = next(name for one, name, value in zip(self.objects, self.names, self.values)
                            if getattr(one, name) is not value)
             return _WHAT.get(changed, _HISTORY)

@@ -23,6 +23,8 @@ def serve(box, spins):
             store_word(box, DONE)
             idle = 0
         idle += 1
+        if idle % PATIENCE == 0:  # a thread of BLAS's may wait for this core
+            let_others_run()
         if idle >= spins:
             store_word(box + AWAKE, 0)
             if load_word(box) != POSTED:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 
-from ..threads import in_spans
-from .compiler import Kernel, choice, compiled
+from .compiler import Kernel, choice
+from .written import Written
 
 WORTH = 1 << 14  # elements from which it is worth the call
 NAMES = {"e": "half", "E": "bfloat16"}
@@ -22,8 +22,8 @@ def kernel(start, stop, x, out):
 
 @cache
 def _kernel(function: str) -> Kernel:
-    types = "uint16[::1], float32[::1]" if function.startswith("of_") else "float32[::1], uint16[::1]"
-    return Kernel(function, partial(compiled, _SOURCE.format(function), f"void(intp, intp, {types})"))
+    types = ("uint16[::1]", "float32[::1]") if function.startswith("of_") else ("float32[::1]", "uint16[::1]")
+    return Kernel(function, partial(Written, _SOURCE.format(function), types))
 
 
 def bits(array: Any) -> Any:
@@ -43,5 +43,5 @@ def convert(array: Any, dtype: Any) -> Any:
         return None
     out = numpy.empty(array.shape, dtype)
     given = [(bits(a) if a.dtype.char in NAMES else a).reshape(-1) for a in (array, out)]
-    in_spans(array.size, lambda part: loop(part.start, part.stop, *given))
+    loop.share(array.size, array.size, *given)
     return out

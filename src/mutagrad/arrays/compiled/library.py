@@ -4,17 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
-from struct import Struct
 from typing import Any
 
 import numpy
 
-from ..sizes import SHARED
-from ..threads import get_num_threads
-from . import gates, images, places, pools, rows, scans, spectra, steps, systems
-from .compiler import OFTEN, OPTIONS, USES, Kernel, choice, compiled
-from .layout import address
-from .workers import Shared
+from . import draws, gates, images, places, pools, rows, scans, spectra, steps, systems
+from .compiler import OFTEN, USES, Kernel, choice
+from .written import Written
 
 _INT = numpy.dtype(numpy.int64).char
 _NAMES = {"f": "float32", "d": "float64", _INT: "int64"}
@@ -30,19 +26,19 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.log_softmax: (_M, _M), rows.log_softmax_back: (_M, _M, _M),
     rows.log_sum_exp: (_M, _M), rows.log_sum_exp_back: (_M, _M, _M, _M),
     rows.normalise: (_M, _V, _V, _N, "boolean", "float64", _V, _V, _M),
-    rows.normalise_back: (_M, _M, _V, _N, "boolean", _V, _V, "boolean", _M, _V, _V),
+    rows.normalise_back: (_P, _M, _M, _V, _N, "boolean", _V, _V, "boolean", _M, _M, _M),
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
     scans.along: (_M, _M, _B, _B), scans.down: (_C, _C, _B, _B),
     scans.extreme_along: (_M, _M, _PM, _B), scans.extreme_down: (_C, _C, _PC, _B), scans.log_sum_exp: (_M, _M),
     scans.differences: (_M, _M, _N), scans.differences_back: (_M, _M, _N),
     places.checked: (_P, _N, _N, _P, "boolean[::1]"), places.beside: (_PC, _N, _PC, "boolean[::1]"),
-    places.beside_rows: (_PM, _N, _PM, "boolean[::1]"), places.bounds: (_P, _P),
+    places.beside_rows: (_PM, _N, _PM, "boolean[::1]"), places.bounds: (_P, _N, _P, _PM),
     places.insert: (_M, _M, _B, _PM),
     places.count: ("uint8[::1]", _N, _P), places.nonzero: ("uint8[::1]", _N, _P, _P, _N, _N, _P),
     places.take: (_V, _P, _V), places.take_columns: (_M, _P, _M), places.take_slices: (_C, _P, _C),
-    places.put: (_V, _P, _V), places.add: (_V, _P, _V), places.add_columns: (_M, _P, _M),
-    places.add_slices: (_C, _P, _C), places.multiply: (_V, _P, _V), places.extreme: (_V, _P, _V, _B),
+    places.put: (_P, _V, _P, _V), places.add: (_P, _V, _P, _V), places.add_columns: (_M, _P, _M),
+    places.add_slices: (_C, _P, _C), places.multiply: (_P, _V, _P, _V), places.extreme: (_P, _V, _P, _V, _B),
     images.correlate: (_I, _W, _V, _N, _LIST, _TABLE, _TABLE, _TABLE, _I),
     images.correlate_weights: (_I, _I, _N, _LIST, _TABLE, _TABLE, _W),
     images.pick: (_W, _LIST, _LIST, _LIST, _W), images.surround: (_W, _N, _N, _N, "{F}", _W),
@@ -57,12 +53,14 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     steps.gru: (_N, _M, _M, _V, *[_M] * 5), steps.gru_back: (_N, *[_M] * 7),
     systems.solve_each: (_C, _C, "float64[::1]"), systems.distances: (_M, _M, "float64", _M),
     systems.cross: (_M, _M, _M), spectra.whole: (_M, _M),
+    draws.normals: (_C, "float64", "float64"),
     gates.gated: (_M, _M), gates.gated_back: (_M, _M, _M),
     gates.ways_here: (_C, _M, _M, "float64", _C), gates.ways_on: (_C, _M, _M, "int64[::1]", "float64", _C),
 }
 # Those that whole numbers have, too, and those that they alone have.
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
          places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert}
+SINGLE = {draws.normals}  # for float32 alone
 POSITIONS = {places.checked, places.beside, places.beside_rows, places.bounds, places.count, places.nonzero}
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller logaddexp"
@@ -88,75 +86,9 @@ def rows_of(array: Any, function: Callable[..., Any]) -> Any:
 
 def types(function: Callable[..., Any]) -> str:
     """Return for which types there are kernels, each as NumPy's letter."""
+    if function in SINGLE:
+        return "f"
     return _INT if function in POSITIONS else "fd" + _INT if function in WHOLE else "fd"
-
-
-class Written:
-    """A compiled kernel: `kernel(start, stop, *given)`, or `kernel.share(count, size, *given)` over range(count).
-
-    For several threads there is an entry that is given addresses (workers.py), so what is given is looked at first.
-    """
-
-    __slots__ = ("entry", "kernel", "pack", "size", "takes")
-
-    def __init__(self, source: str, takes: tuple[str, ...]) -> None:
-        self.kernel = compiled(source, f"void(intp, intp, {', '.join(takes)})", sums=True)
-        self.takes = [_array_taken(t) for t in takes]
-        self.entry = Shared(_entry(source, self.takes), sums=True)
-        words = Struct("".join(t if t.__class__ is str else "q" * (1 + t[1]) for t in self.takes))
-        self.pack, self.size = words.pack_into, words.size
-
-    def __call__(self, start: int, stop: int, *given: Any) -> None:
-        self.kernel(start, stop, *given)
-
-    def share(self, count: int, size: int, *given: Any) -> None:
-        """Go over all of them, which are `size` elements, on several threads if that is worth it."""
-        threads = get_num_threads()
-        if size < SHARED or count < 2 or threads < 2:
-            self.kernel(0, count, *given)
-            return
-        words: list[Any] = []
-        for value, taken in zip(given, self.takes):
-            if taken.__class__ is str:
-                words.append(value)
-            elif (value.dtype, value.ndim) != taken or not value.flags.c_contiguous:
-                raise TypeError(f"a kernel takes {taken}, not {value.dtype}, {value.shape}, {value.strides}")
-            else:
-                words.append(address(value))
-                words += value.shape
-        memory = bytearray(self.size)
-        self.pack(memory, 0, *words)
-        self.entry(count, numpy.frombuffer(memory, numpy.int64), threads)
-
-
-def _array_taken(text: str) -> Any:
-    """Of an array its type and number of dimensions; of a number how it is packed."""
-    name, bracket, dims = text.partition("[")
-    if not bracket:
-        return "d" if name.startswith("float") else "q"
-    return numpy.dtype({"boolean": "bool", "intp": "int64"}.get(name, name)), dims.count(",") + 1
-
-
-_LETTERS = {"float32": "f", "float64": "d", "int64": "q", "bool": "bool", "uint8": "b"}
-
-
-def _entry(source: str, takes: list[Any]) -> str:
-    """The same kernel, for who has but an address of words."""
-    given: list[str] = []
-    word = 0
-    for taken in takes:
-        if taken.__class__ is str:
-            given.append(f"d_of_l(w[{word}])" if taken == "d" else f"w[{word}]")
-            word += 1
-        else:
-            kind, ndim = taken
-            sizes = "".join(f"w[{word + 1 + d}], " for d in range(ndim))
-            given.append(f"row_{_LETTERS[kind.name]}(w[{word}], ({sizes}))")
-            word += 1 + ndim
-    options = OPTIONS.format(", 'reassoc'")
-    body = source.replace("def kernel(", f"@njit({options})\ndef body(", 1)
-    return (f"{body}\n\ndef kernel(start, stop, given):\n    w = row_q(given, {word})\n"
-            f"    body(start, stop, {', '.join(given)})\n    return 0\n")
 
 
 @cache

@@ -37,7 +37,7 @@ def _rows(kind):
 
 row_f, row_d, row_bool, row_q = _rows(np.float32), _rows(np.float64), _rows(np.bool_), _rows(np.int64)
 row_e = row_E = _rows(np.uint16)
-row_b = _rows(np.uint8)
+row_b, row_y, row_h, row_i = _rows(np.uint8), _rows(np.int8), _rows(np.int16), _rows(np.int32)
 
 
 # ---------------------------------------------------------------------------- words that several threads read and write

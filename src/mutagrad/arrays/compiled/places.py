@@ -2,7 +2,8 @@
 
 Compiled as those of rows.py are. Where elements are only moved, a kernel for float32 or float64 serves all types of
 their size. There are no checks here: positions have been checked before, and `checked` is what does that. Of positions
-that occur twice the order counts, so whoever calls these shares out what cannot meet.
+that occur twice the order counts, so whoever calls these shares out what cannot meet: with `cuts`, `start` and `stop`
+count parts of the positions, which begin and end there.
 """
 # mypy: ignore-errors
 # ruff: noqa: F821
@@ -51,12 +52,14 @@ def beside(start, stop, index, size, places, wrong):
         wrong[0] = True
 
 
-def bounds(start, stop, places, found):
-    given = places[start:stop]
-    low, high = given[0], given[0]
-    for k in range(given.size):
-        low, high = min(low, given[k]), max(high, given[k])
-    found[0], found[1] = low, high
+def bounds(start, stop, cuts, width, places, found):
+    """The first and the last position in each part of rows that are so wide."""
+    for p in range(start, stop):
+        given = places[cuts[p] * width:cuts[p + 1] * width]
+        low, high = given[0], given[0]
+        for k in range(given.size):
+            low, high = min(low, given[k]), max(high, given[k])
+        found[p, 0], found[p, 1] = low, high
 
 
 def take(start, stop, x, places, out):
@@ -82,14 +85,14 @@ def take_slices(start, stop, x, rows, out):
             found[i] = row[i]
 
 
-def put(start, stop, x, places, values):
-    given, new = places[start:stop], values[start:stop]
+def put(start, stop, cuts, x, places, values):
+    given, new = places[cuts[start]:cuts[stop]], values[cuts[start]:cuts[stop]]
     for k in range(given.size):
         x[np.uint64(given[k])] = new[k]
 
 
-def add(start, stop, x, places, values):
-    given, more = places[start:stop], values[start:stop]
+def add(start, stop, cuts, x, places, values):
+    given, more = places[cuts[start]:cuts[stop]], values[cuts[start]:cuts[stop]]
     for k in range(given.size):
         x[np.uint64(given[k])] += more[k]
 
@@ -112,15 +115,15 @@ def add_slices(start, stop, x, rows, values):
                 row[i] += more[i]
 
 
-def multiply(start, stop, x, places, values):
-    given, more = places[start:stop], values[start:stop]
+def multiply(start, stop, cuts, x, places, values):
+    given, more = places[cuts[start]:cuts[stop]], values[cuts[start]:cuts[stop]]
     for k in range(given.size):
         x[np.uint64(given[k])] *= more[k]
 
 
-def extreme(start, stop, x, places, values, least):
+def extreme(start, stop, cuts, x, places, values, least):
     """The largest (or smallest) of what goes to one place; nan where one of them is."""
-    given, new = places[start:stop], values[start:stop]
+    given, new = places[cuts[start]:cuts[stop]], values[cuts[start]:cuts[stop]]
     for k in range(given.size):
         at = np.uint64(given[k])
         a, b = x[at], new[k]

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy
 
-from ..threads import get_num_threads, in_spans
+from ..threads import get_num_threads
 from . import folds
 from .casts import NAMES as SHORT, bits
-from .compiler import Kernel, choice, compiled
+from .compiler import Kernel, choice
+from .written import Written
 
 WORTH = 1 << 12  # elements from which a kernel is worth its call
-SHARED = 1 << 20  # and from which it is worth several threads
 PIECE = 1 << 12  # elements of a vector that are reduced as one row
 NARROW, WIDE = 16, 512  # columns that are worth going down side by side, and how many at most
 
@@ -93,26 +93,19 @@ def _head(name: str, char: str, ties: bool) -> tuple[str, str]:
 def _kernel(name: str, char: str, loop: Callable[..., Any]) -> tuple[Kernel, Any]:
     """A loop for a reduction of elements of a type; and the type of its results."""
     head, found = _head(name, char, ties=loop is folds.places)
-    outs = {folds.rows: f"{found}[::1]", folds.columns: f"intp, {found}[:, ::1]", folds.places: "intp, int64[:, ::1]",
-            folds.spread: "float64[::1], float64[::1], float64[::1]"}
+    outs = {folds.rows: (f"{found}[::1]",), folds.columns: ("intp", f"{found}[:, ::1]"),
+            folds.places: ("intp", "int64[:, ::1]"), folds.spread: ("float64[::1]",) * 3}
     shape = "[:, ::1]" if loop in (folds.rows, folds.spread) else "[:, :, ::1]"
     source = head + import_module("inspect").getsource(loop).replace(f"def {loop.__name__}(", "def kernel(", 1)
-    signature = f"void(intp, intp, {STORED[char]}{shape}, {outs[loop]})"
+    takes = (f"{STORED[char]}{shape}", *outs[loop])
     kernel = Kernel(f"{STORED[char] if char not in SHORT else SHORT[char]}: {name} of {loop.__name__}",
-                    partial(compiled, source, signature, sums=True))
+                    partial(Written, source, takes))
     return kernel, numpy.dtype(found)
 
 
 def _usable(array: Any) -> bool:
     return (choice.on and array.size >= WORTH and type(array) is numpy.ndarray and array.dtype.char in STORED
             and array.dtype.isnative)
-
-
-def _shared(count: int, size: int, work: Callable[[slice], Any]) -> None:
-    if size >= SHARED and count > 1:
-        in_spans(count, work)
-    else:
-        work(slice(0, count))
 
 
 def reduce(name: str, array: Any, dims: tuple[int, ...], keepdim: bool = False) -> Any:
@@ -161,9 +154,9 @@ def _along(name: str, char: str, rows: Any) -> Any:
     return None if loop is None else _of_rows(loop, dtype, rows)
 
 
-def _of_rows(loop: Callable[..., Any], dtype: Any, rows: Any) -> Any:
+def _of_rows(loop: Written, dtype: Any, rows: Any) -> Any:
     out = numpy.empty(len(rows), dtype)
-    _shared(len(rows), rows.size, lambda part: loop(part.start, part.stop, rows, out))
+    loop.share(len(rows), rows.size, rows, out)
     return out
 
 
@@ -189,7 +182,7 @@ def _down(name: str, char: str, cube: Any, loop: Callable[..., Any] = folds.colu
     width = min(max(-(-inner // get_num_threads()), NARROW), WIDE) if outer < get_num_threads() else min(inner, WIDE)
     out = numpy.empty((outer, inner), dtype if loop is folds.columns else numpy.int64)
     units = outer * -(-inner // width)
-    _shared(units, cube.size, lambda part: found(part.start, part.stop, cube, width, out))
+    found.share(units, cube.size, cube, width, out)
     return out
 
 
@@ -210,5 +203,5 @@ def spread(rows: Any, middle: Any) -> Any:
             loop := _kernel("sum", rows.dtype.char, folds.spread)[0].get()) is None:
         return None
     squares, left = numpy.empty(len(rows)), numpy.empty(len(rows))
-    _shared(len(rows), rows.size, lambda part: loop(part.start, part.stop, rows, middle, squares, left))
+    loop.share(len(rows), rows.size, rows, middle, squares, left)
     return squares, left

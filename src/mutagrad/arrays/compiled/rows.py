@@ -109,9 +109,9 @@ def normalise(start, stop, x, weight, bias, inner, centred, eps, mean, scale, ou
         middle = F(total_of(row) / n) if centred else F(0)
         squares = 0.0
         for first in range(0, n, 512):
-            part = F(0)
-            for j in range(first, min(first + 512, n)):
-                d = row[j] - middle
+            part, run = F(0), row[first:first + 512]  # LLVM makes vectors of it only where indices begin at 0
+            for j in range(run.size):
+                d = run[j] - middle
                 part += d * d
             squares += part
         factor = F(1) / sqrt(F(squares) / F(n) + F(eps))
@@ -144,63 +144,69 @@ def normalise(start, stop, x, weight, bias, inner, centred, eps, mean, scale, ou
                     o[j] = (a[j] - middle) * slope + shift
 
 
-def normalise_back(start, stop, g, x, weight, inner, centred, mean, scale, wanted, gx, gw, gb):
-    """The derivative of the same: `gw` and `gb` are added to, where they are wanted; there is a row for each group."""
-    groups = max(gw.size, gb.size, weight.size) * inner // x.shape[1]
-    for r in range(start, stop):
-        row, slope = x[r], g[r]
-        n = row.size
-        middle = mean[r] if centred else F(0)
-        factor = scale[r]
-        at = (r % groups) * (n // inner) if groups > 1 else 0
-        along, level = F(0), F(0)
-        if inner == 1:
-            if gw.size:
-                sums = gw[at:at + n]
-                for j in range(n):
-                    sums[j] += slope[j] * (row[j] - middle) * factor
-            if gb.size:
-                sums = gb[at:at + n]
-                for j in range(n):
-                    sums[j] += slope[j]
-            if wanted:
-                found = gx[r]
-                if weight.size:
+def normalise_back(start, stop, cuts, g, x, weight, inner, centred, mean, scale, wanted, gx, gw, gb):
+    """The derivative of the same, for parts of the rows: `gw` and `gb` have a row of sums for each, if wanted."""
+    groups = max(gw.shape[1], gb.shape[1], weight.size) * inner // x.shape[1]
+    for p in range(start, stop):
+        for r in range(cuts[p], cuts[p + 1]):
+            row, slope = x[r], g[r]
+            n = row.size
+            middle = mean[r] if centred else F(0)
+            factor = scale[r]
+            at = (r % groups) * (n // inner) if groups > 1 else 0
+            along, level = F(0), F(0)
+            if inner == 1:
+                if gw.shape[1] and gb.shape[1]:
+                    slopes, levels = gw[p, at:at + n], gb[p, at:at + n]
+                    for j in range(n):
+                        slopes[j] += slope[j] * ((row[j] - middle) * factor)
+                        levels[j] += slope[j]
+                elif gw.shape[1]:
+                    slopes = gw[p, at:at + n]
+                    for j in range(n):
+                        slopes[j] += slope[j] * ((row[j] - middle) * factor)
+                elif gb.shape[1]:
+                    levels = gb[p, at:at + n]
+                    for j in range(n):
+                        levels[j] += slope[j]
+                if wanted and weight.size:
                     w = weight[at:at + n]
                     for j in range(n):
                         s = slope[j] * w[j]
-                        found[j] = s
                         level += s
                         along += s * (row[j] - middle)
-                else:
+                elif wanted:
                     for j in range(n):
-                        found[j] = slope[j]
                         level += slope[j]
                         along += slope[j] * (row[j] - middle)
-        else:
-            for c in range(n // inner):
-                a, s = row[c * inner:(c + 1) * inner], slope[c * inner:(c + 1) * inner]
-                product, total = F(0), F(0)
-                for j in range(inner):
-                    product += s[j] * (a[j] - middle)
-                    total += s[j]
-                if gw.size:
-                    gw[at + c] += product * factor
-                if gb.size:
-                    gb[at + c] += total
-                w = weight[at + c] if weight.size else F(1)
-                along += w * product
-                level += w * total
-                if wanted:
-                    found = gx[r, c * inner:(c + 1) * inner]
+            else:
+                for c in range(n // inner):
+                    a, s = row[c * inner:(c + 1) * inner], slope[c * inner:(c + 1) * inner]
+                    product, total = F(0), F(0)
                     for j in range(inner):
-                        found[j] = s[j] * w
-        if wanted:
-            found = gx[r]
-            along *= factor * factor / F(n)
-            level = level / F(n) if centred else F(0)
-            for j in range(n):
-                found[j] = (found[j] - (row[j] - middle) * along - level) * factor
+                        product += s[j] * (a[j] - middle)
+                        total += s[j]
+                    if gw.shape[1]:
+                        gw[p, at + c] += product * factor
+                    if gb.shape[1]:
+                        gb[p, at + c] += total
+                    w = weight[at + c] if weight.size else F(1)
+                    along += w * product
+                    level += w * total
+            if wanted:
+                along *= factor * factor / F(n)
+                level = level / F(n) if centred else F(0)
+                for c in range(n // inner if inner > 1 and weight.size else 1):
+                    size = inner if inner > 1 and weight.size else n
+                    s, a, o = slope[c * size:], row[c * size:], gx[r, c * size:(c + 1) * size]
+                    if inner == 1 and weight.size:
+                        w = weight[at:at + n]
+                        for j in range(o.size):
+                            o[j] = (s[j] * w[j] - (a[j] - middle) * along - level) * factor
+                    else:
+                        w = weight[at + c] if weight.size else F(1)
+                        for j in range(o.size):
+                            o[j] = (s[j] * w - (a[j] - middle) * along - level) * factor
 
 
 def normalise_channels(start, stop, x, weight, bias, given, eps, mean, scale, out):
@@ -215,9 +221,9 @@ def normalise_channels(start, stop, x, weight, bias, given, eps, mean, scale, ou
             for s in range(samples):
                 row = x[s, c]
                 for first in range(0, n, 512):
-                    part = F(0)
-                    for j in range(first, min(first + 512, n)):
-                        d = row[j] - middle
+                    part, run = F(0), row[first:first + 512]
+                    for j in range(run.size):
+                        d = run[j] - middle
                         part += d * d
                     squares += part
             mean[c] = middle
@@ -240,19 +246,19 @@ def normalise_channels_back(start, stop, g, x, weight, given, mean, scale, wante
         for s in range(samples):
             row, slope = x[s, c], g[s, c]
             for first in range(0, n, 512):
-                part, rest = F(0), F(0)
-                for j in range(first, min(first + 512, n)):
-                    part += slope[j] * (row[j] - middle)
-                    rest += slope[j]
+                part, rest, run, steep = F(0), F(0), row[first:first + 512], slope[first:first + 512]
+                for j in range(run.size):
+                    part += steep[j] * (run[j] - middle)
+                    rest += steep[j]
                 product += part
                 total += rest
         along[c] = F(product * factor)
         level[c] = F(total)
         if wanted:
-            steep = factor * weight[c] if weight.size else factor
+            scaled = factor * weight[c] if weight.size else factor
             share = F(0) if given else F(product * factor * factor / (samples * n))
             shift = F(0) if given else F(total / (samples * n))
             for s in range(samples):
                 row, slope, found = x[s, c], g[s, c], gx[s, c]
                 for j in range(n):
-                    found[j] = (slope[j] - (row[j] - middle) * share - shift) * steep
+                    found[j] = (slope[j] - (row[j] - middle) * share - shift) * scaled

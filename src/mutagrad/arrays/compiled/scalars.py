@@ -369,9 +369,9 @@ def total_32(row):
     """In double, but for short runs."""
     total = 0.0
     for first in range(0, row.size, 512):
-        part = f(0)
-        for j in range(first, min(first + 512, row.size)):
-            part += row[j]
+        part, run = f(0), row[first:first + 512]
+        for j in range(run.size):
+            part += run[j]
         total += part
     return total
 

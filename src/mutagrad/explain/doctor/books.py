@@ -21,6 +21,8 @@ class Books:
         self._lock = RLock()
         self.unknown: dict[str, int] = {}  # functions of which it is not known what PyTorch keeps
         self.sweeps = 0
+        self.wrote_inside = False  # code of the program's that it runs has written to something
+        self.visiting: list[Node] = []  # the nodes of the sweep that was asked for last
         self.stumbled: list[str] = []  # what doctor itself could not do
         self._asked: set[int] = set()  # threads that are about to run a sweep which was looked at
         self.levels: WeakSet[Any] = WeakSet()  # calls of functions for their derivatives that have begun
@@ -29,6 +31,8 @@ class Books:
         self._shadows: dict[int, tuple[Any, Shadow]] = {}
         self._memories: dict[int, tuple[Any, Memory]] = {}  # by their buffers
         self.edges: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        # Of what PyTorch takes for a constant: by which function, at which line.
+        self.constants: WeakKeyDictionary[Any, tuple[str, Where]] = WeakKeyDictionary()
         # By storages, which may be gone: look whether the memory is the same.
         self._bases: WeakValueDictionary[int, Shadow] = WeakValueDictionary()
         self.leaves: dict[int, Any] = {}

@@ -126,11 +126,24 @@ def is_function(source: Source, call: ast.Call) -> bool:
     return is_imported(source, call.func) and not name[:1].isupper()
 
 
+def is_direct(source: Source, call: ast.Call) -> bool:
+    """Return whether this calls a function or a method of PyTorch's."""
+    return is_method(source, call) or is_function(source, call)
+
+
+def is_around(source: Source, call: ast.Call, function: str) -> bool:
+    """Return whether this is a call inside of which a function of that name was called: of a layer, of vmap's."""
+    other = is_imported(source, call.func) and last_name(call) != function.rpartition(".")[2]
+    return other or not is_direct(source, call)
+
+
 # ----------------------------------------------------------------------------------------------------------- arguments
 
 def operand(source: Source, node: ast.AST | None, function: str, slot: str) -> ast.expr | None:
     """Return the expression of an argument; None where that is not certain, or nothing to be seen in the source."""
     first, _, rest = slot.partition(".")
+    if function.startswith("ops.recurrent."):
+        return _of_recurrent(source, node, first, rest)
     found = _operand(source, node, function, first)
     for part in rest.split(".") if rest else ():
         found = _element(found, int(part)) if part.isdigit() else None
@@ -184,9 +197,20 @@ def _of_call(positional: list[ast.expr], call: ast.Call, function: str, slot: st
     return named.get(parameters[int(slot)]) if int(slot) < len(parameters) else None
 
 
+def _of_recurrent(source: Source, node: ast.AST | None, first: str, rest: str) -> ast.expr | None:
+    """Return the input or the state of a recurrent layer: `gru(x, h)`, `lstm(x, (h, c))`."""
+    position = {"1": 0, "2": 1}.get(first)
+    if not isinstance(node, ast.Call) or position is None or position >= len(node.args):
+        return None
+    given = node.args[position]
+    if isinstance(given, ast.Tuple):
+        return _element(given, int(rest))
+    return None if first == "2" and "LSTM" in source.text else given  # a name may be that of a tuple
+
+
 def _of_layer(call: ast.Call, function: str, slot: str) -> ast.expr | None:
     """Return an argument of a layer: what it computes with first is its input, and a loss has a target, too."""
-    inputs = 2 if "loss" in function or "entropy" in function else 1
+    inputs = 3 if "attention" in function else 2 if "loss" in function or "entropy" in function else 1
     return call.args[int(slot)] if slot.isdigit() and int(slot) < min(inputs, len(call.args)) else None
 
 

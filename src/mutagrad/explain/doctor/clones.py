@@ -7,7 +7,18 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .calls import ATOMS, call_on, drop_keyword, is_function, is_method, last_name, operand, operator, repeatable
+from .calls import (
+    ATOMS,
+    call_on,
+    drop_keyword,
+    is_around,
+    is_direct,
+    is_method,
+    last_name,
+    operand,
+    operator,
+    repeatable,
+)
 from .edits import Edit, Source
 from .findings import Finding
 from .transformed import copy_argument, copy_returned
@@ -23,9 +34,9 @@ def keep_saved(source: Source, finding: Finding) -> list[Edit]:
         return []
     if finding.facts.get("inside"):
         return copy_returned(source, finding)
-    if finding.where == finding.saved_where and isinstance(node, ast.Call) and not _is_direct(source, node):
-        return _out_of_place_layers(source)
     function, slot = str(finding.facts.get("function", "")), finding.slot
+    if finding.where == finding.saved_where and isinstance(node, ast.Call) and is_around(source, node, function):
+        return out_of_place_layers(source)
     if function == "checkpoint" and isinstance(node, ast.Call):
         return _keep_argument(source, node, finding)
     if slot.startswith("out"):
@@ -59,11 +70,9 @@ def clone(source: Source, expression: ast.expr | None) -> list[Edit]:
         return []
     if isinstance(expression, ast.Call) and last_name(expression) == "clone":
         return []
+    if getattr(source.parents[expression], "attr", "") == "clone":
+        return []
     return call_on(source, expression, "clone()")
-
-
-def _is_direct(source: Source, call: ast.Call) -> bool:
-    return is_method(source, call) or is_function(source, call)
 
 
 # -------------------------------------------------------------------------------------------------------- kept results
@@ -77,7 +86,7 @@ def _keep_result(source: Source, node: Any, slot: str) -> list[Edit]:
         return _keep_one_of_results(source, node, slot)
     if isinstance(node, ast.AugAssign):
         return _updated_out_of_place(source, node)
-    if isinstance(node, ast.Call) and (_says_inplace(node) or _is_direct(source, node) and _writes(node)):
+    if isinstance(node, ast.Call) and (_says_inplace(node) or is_direct(source, node) and _writes(node)):
         return _copied_back(source, node)
     if isinstance(source.parents[node], ast.Expr):
         return _copied_from_layer(source, node)
@@ -140,7 +149,7 @@ def _copied_back(source: Source, call: ast.Call) -> list[Edit]:
 
 # ----------------------------------------------------------------------------------------------------- layers in place
 
-def _out_of_place_layers(source: Source) -> list[Edit]:
+def out_of_place_layers(source: Source) -> list[Edit]:
     """Take `inplace=True` from the layers of the source: one overwrote what the layer before it keeps."""
     calls = [n for n in ast.walk(source.tree) if isinstance(n, ast.Call) and last_name(n) in LAYERS]
     return [drop_keyword(source, call, "inplace") for call in calls if _says_inplace(call)]

@@ -10,7 +10,7 @@ from weakref import ref
 from ...arrays import np
 from ...autograd.function import Applied
 from ...base.counters import counters
-from ...base.errors import NotSupported, OverlapError, UnmarkedWrite
+from ...base.errors import ChangedSince, NotSupported, OverlapError, UnmarkedWrite
 from ...base.modes import mode, push
 from ...base.provenance import OURS, Where, calls_under_way, file_and_line, here, is_library
 from ...core.graph import Leaf
@@ -20,11 +20,12 @@ from ...optim.optimizer import register_optimizer_step_post_hook
 from ...utils.checkpoint import Recomputed
 from ..sweeping import SweepListener, listen, stop_listening
 from ..torch_calls import by_slot, results_of, tensors_of
-from ..torch_saves import Saved, arguments, saved_by
+from ..torch_saves import Saved, arguments, saved_by, takes_inplace
 from ..watching import Call, Watcher
 from . import rules, transforms
 from .books import Books
 from .findings import RAISES
+from .gradients import InsideBackward
 from .keeping import frame_here, kept
 from .shadow import Counter, Node, Save, Shadow, Write
 
@@ -35,7 +36,8 @@ EXPORTS = {"numpy", "__array__", "from_numpy", "as_tensor", "asarray", "frombuff
 
 
 # Errors of mutagrad's own, where PyTorch goes on.
-ONLY_OURS = ((NotSupported, "not_supported"), (OverlapError, "overlapping_target"), (UnmarkedWrite, "not_marked_dirty"))
+ONLY_OURS = ((NotSupported, "not_supported"), (OverlapError, "overlapping_target"), (UnmarkedWrite, "not_marked_dirty"),
+             (ChangedSince, "changed_before_recomputed"))
 
 
 class Diagnosis(Books, Watcher, SweepListener):
@@ -86,8 +88,20 @@ class Diagnosis(Books, Watcher, SweepListener):
         elif mode.now.strong_zeros:  # else it is part of a forward derivative
             self.carefully(lambda: rules.inner_sweep(self, roots, wanted), "a sweep")
 
-    def modes_inside(self, node: Any) -> dict[str, Any]:
-        return {"function_modes": push(self)} if isinstance(node.op, Recomputed) else {}
+    def modes_inside(self, node: Any, g: Any) -> dict[str, Any]:
+        if self.wrote_inside and isinstance(self.edges.get(node), Node):
+            self.carefully(lambda: rules.visit(self, self.edges[node]), "a node")
+        if isinstance(node.op, Recomputed):
+            return {"function_modes": push(self)}
+        if isinstance(node.op, Applied) or node.hooks:
+            edge = self.edges.get(node)
+            return {"function_modes": push(InsideBackward(self, edge, self.visiting, g))}
+        return {}
+
+    def visited(self, node: Any, facts: Any, began: int, ended: int) -> None:
+        found = self.constants.get(node) if self.constants else None
+        if found is not None:
+            self.findings.add("taken_as_constant", found[1], name=found[0])
 
     def stayed_zero(self, node: Any) -> None:
         if node.op.name not in rules.ZERO_AT_ZERO:
@@ -123,10 +137,13 @@ class Diagnosis(Books, Watcher, SweepListener):
         if call.name.endswith(("__get__", "__set__")):
             return None
         needs = self._needs if facts.recorded else _nothing
+        layer = f"nn.functional.{facts.name}"
+        if takes_inplace(layer):  # which the function of the same name outside of nn.functional does not
+            return saved_by(layer, call.args, call.kwargs, needs, results)
         if facts.name in rules.KEEP_ALL:
             return Saved(frozenset(facts.tensors if any(map(needs, facts.tensors.values())) else ()))
         return (saved_by(facts.name, call.args, call.kwargs, needs, results)
-                or saved_by(f"nn.functional.{facts.name}", call.args, call.kwargs, needs, results))
+                or saved_by(layer, call.args, call.kwargs, needs, results))
 
     def _needs(self, tensor: Any) -> bool:
         return isinstance(tensor, TensorBase) and self.shadow(tensor).requires_grad
@@ -258,7 +275,7 @@ class Diagnosis(Books, Watcher, SweepListener):
         edges = [edge for edge in (s.edge() for s in needing) if edge is not None]
         known = facts.known
         node = Node(facts.name, call.where, edges, facts.saves, known is not None and known.raises, facts.repeats,
-                    known is not None and bool(known.missing), facts.name in rules.KEEPERS)
+                    known is not None and bool(known.missing), _is_refused_boolean(facts), facts.name in rules.KEEPERS)
         if facts.name == APPLY:
             self._save_of_function(call, node, results)
         elif known is None and not call.name.endswith("__get__"):
@@ -275,8 +292,11 @@ class Diagnosis(Books, Watcher, SweepListener):
             shadow = self.shadow(tensor)
             fresh = not any(shadow is s for s in facts.shadows.values()) and shadow.base is None
             differentiable = known.differentiable.get(slot, True) if known is not None else True
-            if fresh and differentiable and tensor._storage.writer is not None:
+            writer = tensor._storage.writer
+            if fresh and differentiable and (writer is not None or node.only_theirs):
                 shadow.node = node
+            elif fresh and not differentiable and writer is not None and not isinstance(writer, Leaf):
+                self.constants[writer] = facts.name, call.where
 
     def _keep(self, node: Node) -> None:
         """Change what a node keeps to what it keeps in a block that says so, or for a forward derivative."""
@@ -401,6 +421,11 @@ def last_of_user(frames: TracebackType | None) -> Where:
             found = code, frames.tb_lasti
         frames = frames.tb_next
     return found or here()
+
+
+def _is_refused_boolean(facts: Facts) -> bool:
+    """Whether PyTorch's derivative of a call raises for a boolean operand."""
+    return facts.name in rules.NO_BOOLEANS and any(t._array.dtype.kind == "b" for t in facts.tensors.values())
 
 
 def short(name: str) -> str:

@@ -52,8 +52,8 @@ KINDS = {
         "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
         "location", "clone() what is read"),
     "overlapping_copy": Kind(
-        WRONG, "assigns elements that the assignment itself overwrites: in PyTorch some may be read after they were "
-        "written", "", "x[...] = x[...].clone()"),
+        WRONG, "{name} reads elements that it overwrites itself: in PyTorch some may be read after they were written",
+        "", "clone() what is read: x[1:] += x[:-1].clone()"),
     "duplicate_indices": Kind(
         WRONG, "{name} writes some elements more than once: the last value stays (PyTorch does not promise even that), "
         "and PyTorch gives a gradient to every value, those that were overwritten, too", "",
@@ -84,6 +84,35 @@ KINDS = {
     "no_derivative": Kind(
         RAISES, "goes back through {saver}, of which PyTorch has no derivative",
         "derivative for ... is not implemented", "write it by operations that have one"),
+    "not_differentiable": Kind(
+        RAISES, "{name} is given an argument that requires a gradient, of which PyTorch has no derivative",
+        "The function '...' is not differentiable with respect to argument '...'. This input cannot have requires_grad "
+        "True", "detach() it; or write the loss by operations that have a derivative"),
+    "boolean_operand": Kind(
+        RAISES, "goes back through {saver}, whose derivative computes with a boolean operand",
+        "Subtraction, the `-` operator, with a bool tensor is not supported", "mask.float(), or mask.to(x.dtype)"),
+    "identity_gradient": Kind(
+        WRONG, "goes back through {saver}, which PyTorch takes for the identity: its gradient is silently not zero", "",
+        "x = x.logical_and(y).to(x.dtype), out of place; it has no gradient"),
+    "taken_as_constant": Kind(
+        WRONG, "{name} has no derivative in PyTorch, which says nothing of it: its result is silently a constant, and "
+        "what it was computed from gets no gradient through it", "",
+        "write it by operations that have one, or as a torch.autograd.Function"),
+    "no_history": Kind(
+        RAISES, "{name} of what has no history in PyTorch: a function that it takes for a constant led to it",
+        "element 0 of tensors does not require grad and does not have a grad_fn",
+        "write that function by operations that have a derivative, or as a torch.autograd.Function"),
+    "write_to_gradient": Kind(
+        RAISES, "{name} writes to a gradient of which all elements are the same memory, as that of sum() is",
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory location",
+        "g = g.clone() before writing, or compute out of place"),
+    "write_to_some_of_gradient": Kind(
+        WRONG, "{name} writes to some elements of a gradient of which all are the same memory, as that of sum() is: "
+        "PyTorch changes all of them", "", "g = g.clone() before writing, or torch.where(mask, 0, g)"),
+    "changed_before_recomputed": Kind(
+        WRONG, "what a checkpointed function reads has changed since it ran: mutagrad refuses that, and PyTorch's "
+        "gradient is silently that of what it computes the second time", "",
+        "pass it as an argument, or change it after backward()"),
     "numpy_write": Kind(
         WRONG, "NumPy, which shares this memory, changes a value that {saver} has kept for backward: PyTorch does not "
         "see it, and its gradient is silently that of the new value", "",

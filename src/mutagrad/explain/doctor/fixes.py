@@ -17,7 +17,7 @@ from ...base.provenance import is_library
 from .branches import take_harmless
 from .calls import call_on, drop_keyword, is_method, last_name, operand, simple, torch_name
 from .carried import go_back_once
-from .clones import clone, keep_operand, keep_saved, keep_written
+from .clones import clone, keep_operand, keep_saved, keep_written, out_of_place_layers
 from .edits import Edit, Source, apply, compatible, diff, parses, read
 from .findings import RAISES, WRONG, Finding
 from .leaves import is_read_later, write_to_copy
@@ -159,6 +159,8 @@ def _detached(source: Source, finding: Finding) -> list[Edit]:
 def _clone_of_function(source: Source, finding: Finding) -> list[Edit]:
     """Clone what a Function returns, if nobody reads its arguments, whose memory that is, afterwards."""
     call = source.node_at(finding.saved_where)
+    if finding.where == finding.saved_where:  # a layer writes what another one's hooks have wrapped
+        return out_of_place_layers(source)
     if not isinstance(call, ast.Call) or any(simple(a) and is_read_later(source, a, call) for a in call.args):
         return []
     return clone(source, call)

@@ -14,7 +14,7 @@ from . import transforms
 from .books import Books
 from .shadow import Node, Save, Shadow, Write, addresses, overlap, reached
 
-SEVERAL = {"unbind", "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes"}
+SEVERAL = {"unbind", "split", "chunk", "split_with_sizes"}
 NO_WRITE = {"requires_grad_", "retain_grad", "detach_", "share_memory_"}
 QUIET = {"requires_grad.__get__", "grad.__get__", "data.__get__", "shape.__get__", "dtype.__get__", "device.__get__",
          "ndim.__get__", "layout.__get__", "detach", "tolist", "item", "__repr__", "__str__", "__format__", "__len__",
@@ -26,8 +26,25 @@ APART = {"index_put_", "index_copy_", "index_add_", "index_reduce_", "scatter_",
          "masked_scatter_"}
 # Those that keep a number or a mask of their own, of which nobody else can see the memory.
 KEEPERS = {"mul", "div", "true_divide", "mul_", "div_", "__rmul__", "__mul__", "__truediv__", "nn.functional.dropout"}
+# Those that write their weight, if they have a max_norm, without recording it.
+RENORMED = {"nn.functional.embedding", "nn.functional.embedding_bag", "embedding", "embedding_bag", "embedding_renorm_"}
 # Layers as one call, whose products keep inputs and weights.
 KEEP_ALL = {"nn.functional.multi_head_attention_forward", "ops.recurrent.network", "ops.recurrent.padded"}
+# Those that PyTorch takes for the identity in backward, although their values are 0 and 1.
+IDENTITIES = {"logical_and_", "logical_or_", "logical_xor_", "logical_not_"}
+# Those whose backward computes with an operand as it is, which booleans do not bear.
+NO_BOOLEANS = {"pow", "pow_", "__pow__", "logaddexp", "logaddexp2", "nn.functional.huber_loss",
+               "nn.functional.soft_margin_loss"}
+# Arguments that may not require a gradient.
+NOT_DIFFERENTIABLE = {
+    "nn.functional.binary_cross_entropy_with_logits": ("2", "6", "pos_weight"),
+    "nn.functional.soft_margin_loss": ("1",), "nn.functional.nll_loss": ("2",), "nn.functional.cross_entropy": ("2",),
+    "nn.functional.batch_norm": ("1", "2"), "nn.functional.instance_norm": ("1", "2"), "linalg.pinv": ("rtol", "atol"),
+    "nn.functional.multi_margin_loss": ("4", "weight"), "nn.functional.binary_cross_entropy": ("2", "weight")}
+# Those whose derivative looks at a value that it has kept only in this way.
+LOOKS_AT = {
+    **dict.fromkeys(("relu", "relu_", "nn.functional.relu", "nn.functional.leaky_relu"), lambda values: values > 0),
+    **dict.fromkeys(("abs", "abs_", "absolute"), np.sign), "nan_to_num": np.isfinite}
 # Those whose derivative PyTorch takes for zero where it is not defined.
 ZERO_AT_ZERO = {"atan2"}
 MANY = 64  # writes of one line to one tensor, from which on what PyTorch does for each of them is felt
@@ -43,6 +60,7 @@ def before_call(doctor: Books, call: Call) -> None:
             _stale_view(doctor, call, shadow)
     needing = facts.recorded and any(s.requires_grad for s in facts.shadows.values())
     for slot in facts.written():
+        _copy_what_is_not_counted(facts.shadows[slot])
         if needing and slot.partition(".")[0] == "out":
             doctor.findings.add("out_argument", call.where, name=facts.name)
         elif needing:
@@ -52,10 +70,20 @@ def before_call(doctor: Books, call: Call) -> None:
         _assigned(doctor, call, call.args[-1])
     if facts.name in PLACED:
         _duplicates(doctor, call)
+    for slot in NOT_DIFFERENTIABLE.get(facts.name, ()):
+        if slot in facts.shadows and facts.recorded and facts.shadows[slot].requires_grad:
+            doctor.findings.add("not_differentiable", call.where, slot=slot, name=facts.name)
     if facts.name == "detach_" and "0" in facts.shadows and facts.shadows["0"].base is not None:
         doctor.findings.add("detach_of_view", call.where)
     _inference(doctor, call, needing)
     transforms.before_call(doctor, call)
+
+
+def _copy_what_is_not_counted(target: Shadow) -> None:
+    """Copy kept values before a write that does not count for them, to see whether it has changed what they say."""
+    for save in list(target.memory.saves):
+        if save.shadow.counter is not target.counter and save.unseen is None:
+            save.keep_copy()
 
 
 def _inference(doctor: Books, call: Call, needing: bool) -> None:
@@ -113,6 +141,8 @@ MADE = {"several": "write_to_one_of_several_views", "no_grad": "write_to_view_ma
 def refused_write(doctor: Books, call: Call, slot: str) -> None:
     """Note what PyTorch's `check_inplace` raises for."""
     name, target = call.notes.name, call.notes.shadows[slot]
+    if name in RENORMED:
+        return
     if target.made:
         doctor.findings.add(MADE[target.made], call.where, target.where, slot, name=name)
     elif target.requires_grad and (target.is_leaf if target.base is None else target.base.is_leaf):
@@ -144,8 +174,21 @@ def _shared_elements(doctor: Books, call: Call, slot: str) -> None:
         target = _sliced(target, call.args[1])
     refused = ("partial", "full") if facts.name in APART or facts.name == "__setitem__" else ("partial",)
     for other, tensor in facts.tensors.items():
-        if other != slot and isinstance(tensor, TensorBase) and _status(target, tensor._array) in refused:
+        if other == slot or not isinstance(tensor, TensorBase):
+            continue
+        status = _status(target, tensor._array)
+        if status in refused:
             doctor.findings.add("overlapping_write", call.where, slot=other, name=facts.name)
+        elif status == "hard" and facts.name not in APART and _reads_ahead(target, tensor._array):
+            doctor.findings.add("overlapping_copy", call.where, slot=other, name=facts.name)
+
+
+def _reads_ahead(target: Any, operand: Any) -> bool:
+    """Return the same of elementwise work, whose operands are broadcast."""
+    try:
+        return _reads_what_it_wrote(target, np.broadcast_to(operand, target.shape))
+    except ValueError:  # an operand of another kind, such as a matrix
+        return False
 
 
 def _shared_by_item(doctor: Books, call: Call) -> None:
@@ -159,7 +202,7 @@ def _shared_by_item(doctor: Books, call: Call) -> None:
     if status == "partial":
         doctor.findings.add("overlapping_write", call.where, slot="2", name="the assignment")
     elif status == "hard" and _reads_what_it_wrote(written, value._array.reshape(written.shape)):
-        doctor.findings.add("overlapping_copy", call.where, slot="2")
+        doctor.findings.add("overlapping_copy", call.where, slot="2", name="the assignment")
 
 
 def _reads_what_it_wrote(target: Any, source: Any) -> bool:
@@ -295,15 +338,18 @@ def before_sweep(doctor: Books, call: Call) -> None:
         if seed is None and tensor._array.size != 1:
             doctor.findings.add("backward_of_several", call.where, slot="0", name=call.notes.name,
                                 shape=tuple(tensor._array.shape))
+    if any(t.requires_grad and not doctor.shadow(t).requires_grad for t in roots):
+        doctor.findings.add("no_history", call.where, name=call.notes.name)
     edges = [edge for edge in (doctor.shadow(t).edge() for t in roots) if edge is not None]
     wanted = None if inputs is None else [e for e in (doctor.shadow(t).edge() for t in inputs) if e is not None]
-    visited = list(reached(edges, wanted))
+    visited = doctor.visiting = list(reached(edges, wanted))
+    doctor.wrote_inside = False
     for node in visited:
         if node.freed_at is not None:
             saver = f"{node.name} ({describe(node.where)})"
             doctor.findings.add("backward_twice", call.where, node.freed_at, "0", saver=saver)
         else:
-            _visit(doctor, node)
+            visit(doctor, node)
         if not retain and (node.saves or node.keeps):
             node.freed_at = call.where
     call.notes.swept = edges, [save for node in visited for save in node.saves]
@@ -336,10 +382,11 @@ def inner_sweep(doctor: Books, roots: list[Any], wanted: list[Any]) -> None:
     edges = [doctor.edges.get(writer) or doctor.opaque(writer) for writer in roots if not isinstance(writer, Leaf)]
     ends = [edge for edge in map(doctor.edges.get, wanted) if edge is not None]
     for node in reached(edges, ends or None):
-        _visit(doctor, node)
+        visit(doctor, node)
 
 
-def _visit(doctor: Books, node: Node) -> None:
+def visit(doctor: Books, node: Node) -> None:
+    """Note what PyTorch raises for, or gets wrong, when backward comes to a node."""
     saver = f"{node.name} ({describe(node.where)})"
     if node.always_raises:
         doctor.findings.add("always_raises", node.where, saver=saver)
@@ -347,6 +394,10 @@ def _visit(doctor: Books, node: Node) -> None:
         doctor.findings.add("duplicate_indices", node.where, slot="1", name=node.name, **node.repeats)
     if node.missing:
         doctor.findings.add("no_derivative", node.where, saver=saver)
+    if node.name in IDENTITIES:
+        doctor.findings.add("identity_gradient", node.where, saver=saver)
+    if node.boolean:
+        doctor.findings.add("boolean_operand", node.where, saver=saver)
     for save in node.saves:
         _look_at(doctor, save, saver)
 
@@ -359,12 +410,22 @@ def _look_at(doctor: Books, save: Save, saver: str) -> None:
         write, kind = counted, save.kind
     facts = {"saver": saver, "kept": "the result" if save.slot.startswith("out") else "the operand",
              "function": save.function, "how": save.how}
+    if not kind and _is_as_it_was(save):
+        return
     if write is not None:
         doctor.findings.add(kind or write.kind, write.where, save.where, save.slot, name=write.name,
                             elements=_told(overlap(save.array, write.array)), inside=save.where in write.inside,
                             **facts)
     elif save.changed_by_numpy():
         doctor.findings.add("numpy_write", save.shadow.memory.exported_at or save.where, save.where, save.slot, **facts)
+
+
+def _is_as_it_was(save: Save) -> bool:
+    """Whether backward finds in a kept value what it has kept, so that writes which do not count do not matter."""
+    if save.copy is None or save.copy.shape != save.array.shape:
+        return False
+    look = LOOKS_AT.get(save.function, np.asarray)
+    return bool(np.array_equal(look(save.copy), look(save.array), equal_nan=save.array.dtype.kind in "fc"))
 
 
 def _told(elements: list[tuple[int, ...]] | None) -> str:

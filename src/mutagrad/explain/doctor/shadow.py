@@ -114,8 +114,13 @@ class Node:
     always_raises: bool = False
     repeats: dict[str, Any] = field(default_factory=dict)  # if it writes an element more than once: how
     missing: bool = False  # PyTorch has no derivative of it
+    boolean: bool = False  # its derivative computes with booleans, which raises
     keeps: bool = False  # something, if only of its own: it cannot be gone through twice
     freed_at: Where | None = None
+    only_theirs: bool = False  # PyTorch has a history here; mutagrad, which knows that the derivative is zero, has none
+
+    def __post_init__(self) -> None:
+        self.only_theirs = self.missing or any(isinstance(n, Node) and n.only_theirs for n in self.inputs)
 
 
 class Frame:

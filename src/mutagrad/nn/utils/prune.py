@@ -18,7 +18,7 @@ from ...arrays import np
 from ...base.errors import BadArgument, BadSetting, BadValue
 from ...core.factory import make
 from ...ops.linalg.norms import vector_norm
-from ...ops.random.generator import default_generator
+from ...ops.random.draws import rand, rand_like
 from ...ops.shape.shape import cat
 from ...tensors.tensor import Tensor
 from ..module import Module
@@ -205,7 +205,7 @@ class RandomUnstructured(_ByAmount):
     """Elements at random."""
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
-        return self._without(default_mask, default_generator.source.random(t.shape))
+        return self._without(default_mask, rand_like(t)._array)
 
 
 class L1Unstructured(_ByAmount):
@@ -235,7 +235,7 @@ class RandomStructured(_ByChannel):
     """Channels at random."""
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
-        return self._without_channels(t, default_mask, default_generator.source.random(t.shape[self.dim]))
+        return self._without_channels(t, default_mask, rand(t.shape[self.dim])._array)
 
 
 class LnStructured(_ByChannel):

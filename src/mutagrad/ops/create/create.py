@@ -15,6 +15,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.allocator import allocator, keep_memory
+from ...arrays.dlpack import borrow
 from ...arrays.kinds import IN_USE, is_plain, moved
 from ...arrays.numpy import constant, silenced, silent, silently
 from ...arrays.parallel import LARGE, in_spans, in_steps
@@ -29,7 +30,7 @@ from ...base.errors import (
     ShapeError,
     may_need_much,
 )
-from ...base.layout import check_format, check_layout, layout as Layout, memory_format as MemoryFormat
+from ...base.layout import SPARSE, check_format, check_layout, layout as Layout, memory_format as MemoryFormat, strided
 from ...base.modes import OTHER_KIND, call_with, mode
 from ...base.operands import Array
 from ...base.provenance import to_user
@@ -145,6 +146,8 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
             keep_memory()
         found = np.array(data, order="C")
         return _of_one_type(silent().run(found.astype, (to or of_array(found.dtype)).array_type, copy=False))
+    if hasattr(data, "__dlpack__"):  # another library's tensor
+        return as_array(borrow(data), to, name)
     try:
         if (found := _plain_numbers(data, to)) is not None:
             return found
@@ -312,6 +315,9 @@ def _filled(maker: Callable[..., Array], name: str, size: tuple[Any, ...], dtype
             requires_grad: bool, settings: dict[str, Any]) -> Any:
     if settings:
         to = wanted_type(dtype, settings)
+        if settings.get("layout", strided) in SPARSE and settings.get("out") is None and name in ("zeros", "empty"):
+            made = socket("sparse").empty_of(shape_of(size_of(size, settings), name), settings["layout"], to)
+            return made.requires_grad_(requires_grad)
         array = allocate(maker, shape_of(size_of(size, settings), name), to, name)
         return finish(array, requires_grad, device, name, **settings)
     to = get_default_dtype() if dtype is None else as_dtype(dtype)
@@ -447,11 +453,6 @@ def _number(value: Any, name: str) -> Any:
         raise BadArgument(f"{name}: expects a number, got {type(value).__name__}",
                           why=f"it was {value!r}", fix="float(value)")
     return value
-
-
-@silenced
-def scaled(drawn: Array, scale: Any, start: Any, dtype: Any) -> Any:
-    return (drawn * scale + start).astype(dtype)
 
 
 @silenced

@@ -39,28 +39,25 @@ def _cholesky(a: Array, upper: bool, strict: bool) -> Any:
         found = lapack.cholesky(a)
     except np.linalg.LinAlgError:
         require_plain("a matrix has no Cholesky factor, and others may have one", a)
-        info = RAW.bad_minors(a)
+        found, info = _each(a)
         if strict:
             first_failure("cholesky", a.shape, info, "is not positive-definite: its leading minor of order {0} is not",
                           "A @ A.mT + eps * eye(n)")
-        good = np.reshape(info == 0, (*a.shape[:-2], 1, 1))
-        found = lapack.cholesky(np.where(good, a, np.eye(a.shape[-1], dtype=a.dtype)))
-        found = np.where(good, found, a.dtype.type(np.nan))
     return found.conj().swapaxes(-2, -1) if upper else found
+
+
+def _each(a: Array) -> tuple[Array, Array]:
+    """The factor of each matrix, nan where there is none, and the order of the first minor that is to blame, or 0."""
+    found, info = np.empty_like(a), np.zeros(a.shape[:-2], np.int32)
+    for at in np.ndindex(info.shape):
+        found[at], info[at] = lapack.cholesky_or_order(a[at])
+    return found, info
 
 
 def _bad_minors(a: Array) -> Any:
     """For each matrix the order of the first leading minor that is not positive definite, or 0."""
     require_plain("each matrix has minors of its own", a)
-    info = np.zeros(a.shape[:-2], np.int32)
-    for at in np.ndindex(info.shape):
-        for order in range(1, a.shape[-1] + 1):
-            try:
-                np.linalg.cholesky(a[at][:order, :order])
-            except np.linalg.LinAlgError:
-                info[at] = order
-                break
-    return info
+    return _each(a)[1]
 
 
 RAW.bad_minors = _bad_minors

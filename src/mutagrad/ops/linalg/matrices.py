@@ -70,10 +70,12 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
 
 
 def tril_(x: Tensor, diagonal: int = 0) -> Any:
+    """Write zeros above a diagonal of the tensor; return the tensor."""
     return copy_into(x, tril(x, diagonal))
 
 
 def triu_(x: Tensor, diagonal: int = 0) -> Any:
+    """Write zeros below a diagonal of the tensor; return the tensor."""
     return copy_into(x, triu(x, diagonal))
 
 

@@ -98,27 +98,33 @@ def _written(name: str, x: TensorBase, result: TensorBase) -> Any:
     if x._array.shape != result._array.shape:
         raise ShapeError(f"{name}: a result of shape {result._array.shape} cannot be written "
                          f"into a tensor of shape {x._array.shape}",
-                         why="a write never changes the shape of its target", fix=f"y = mutagrad.{name[:-1]}(x, ...)")
+                         why="a write in place never changes the shape of its target",
+                         fix=f"y = mutagrad.{name[:-1]}(x, ...)")
     return copy_into(x, result)
 
 
 def addmm_(x: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
+    """Write `addmm` of the tensor into it, and return it."""
     return _written("addmm_", x, addmm(x, mat1, mat2, beta=beta, alpha=alpha))
 
 
 def addmv_(x: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
+    """Write `addmv` of the tensor into it, and return it."""
     return _written("addmv_", x, addmv(x, mat, vec, beta=beta, alpha=alpha))
 
 
 def addbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
+    """Write `addbmm` of the tensor into it, and return it."""
     return _written("addbmm_", x, addbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
 def baddbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
+    """Write `baddbmm` of the tensor into it, and return it."""
     return _written("baddbmm_", x, baddbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
 def addr_(x: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
+    """Write `addr` of the tensor into it, and return it."""
     found = addr(x, vec1, vec2, beta=beta, alpha=alpha)
     if found._array.dtype is not x._array.dtype:
         raise DTypeError(f"addr_: a result of type {of_array(found._array.dtype).name} "

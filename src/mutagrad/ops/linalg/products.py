@@ -162,8 +162,6 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
     tensor([1., 2.])
     """
     if not _plain_factors(input, other):
-        if _is_sparse(input):
-            return write_out("matmul", input @ other, out)
         input, other = (as_operand(v, "matmul") if isinstance(v, np.ndarray) else v for v in (input, other))
         try:
             check_factors("matmul", input, other)
@@ -179,14 +177,7 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
     return result if out is None else write_out("matmul", result, out)
 
 
-def _is_sparse(x: object) -> bool:
-    """Sparse matrices are no tensors, and know how to multiply themselves."""
-    return not isinstance(x, TensorBase) and getattr(x, "is_sparse", False) is True
-
-
 def _ranked(name: str, dims_x: int, dims_y: int, x: TensorBase, y: TensorBase) -> Any:
-    if _is_sparse(x):
-        return x @ y
     check_factors(name, x, y)
     if x._array.ndim != dims_x or y._array.ndim != dims_y:
         raise mismatch(name, x, y, f"{name} takes {dims_x} and {dims_y} dimensions")

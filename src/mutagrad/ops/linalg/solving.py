@@ -212,12 +212,33 @@ def _each(function: Callable[..., Array], name: str, strict: bool, a: Array, *ot
     try:
         return function(a, *others)
     except np.linalg.LinAlgError:
-        info = lu_arrays(a)[2]
+        factors, pivots, info = lu_arrays(a)
         if strict:
             first_failure(name, a.shape, info, SINGULAR, USE_PINV)
         good = np.reshape(info == 0, (*a.shape[:-2], 1, 1))
-        safe = function(np.where(good, a, np.eye(a.shape[-1], dtype=a.dtype)), *others)
+        identity = np.eye(a.shape[-1], dtype=a.dtype)
+        try:
+            safe = function(np.where(good, a, identity), *others)
+        except np.linalg.LinAlgError:  # rounding decides whether a pivot is zero, and in another order it was not
+            right = np.broadcast_to(identity, a.shape) if not others else others[0]
+            safe = _substituted(np.where(good, factors, identity), pivots, right)
         return np.where(good, safe, safe.dtype.type(np.nan))
+
+
+@silenced
+def _substituted(factors: Array, pivots: Array, b: Array) -> Array:
+    """The solutions for b, by L and U and the exchanges of rows that `lu_arrays` has found."""
+    n, x = factors.shape[-1], b.copy()
+    lu, right, chosen = factors.reshape(-1, n, n), x.reshape(-1, *x.shape[-2:]), pivots.reshape(-1, n) - 1
+    each = np.arange(len(lu))
+    for k in range(n):
+        right[each, k], right[each, chosen[:, k]] = right[each, chosen[:, k]], right[each, k].copy()
+    for k in range(n):
+        right[:, k + 1:] -= lu[:, k + 1:, k, None] * right[:, k, None]
+    for k in reversed(range(n)):
+        right[:, k] /= lu[:, k, k, None]
+        right[:, :k] -= lu[:, :k, k, None] * right[:, k, None]
+    return x
 
 
 inv_values = primitive("inv", lambda a, strict: _each(matrix.inv, "inv", strict, a), settings=("strict",),

@@ -203,6 +203,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 def chalf(x: Tensor, *, memory_format: Any = None) -> Any:
+    """Raise: there are no complex numbers of half precision."""
     raise NotSupported("chalf: there are no complex numbers of half precision", why="NumPy has none", fix="x.cfloat()")
 
 

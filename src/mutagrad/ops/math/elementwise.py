@@ -497,6 +497,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Return whether all elements are equal within tolerances: |input - other| <= atol + rtol |other|."""
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
@@ -529,6 +530,7 @@ def _is_large_update(x: Any, y: Any, alpha: Any) -> bool:
 
 
 def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
+    """Add `alpha * other` to the tensor in place; return the tensor."""
     if tensor is not None:
         other, alpha = tensor, _old_order("add_", "alpha", other)
     if _is_large_update(x, other, alpha):
@@ -537,6 +539,7 @@ def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float 
 
 
 def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
+    """Subtract `alpha * other` from the tensor in place; return the tensor."""
     if tensor is not None:
         other, alpha = tensor, _old_order("sub_", "alpha", other)
     if _is_large_update(x, other, alpha):
@@ -545,28 +548,35 @@ def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float 
 
 
 def div_(x: Tensor, other: Value, *, rounding_mode: str | None = None) -> Any:
+    """Divide the tensor in place, rounded as in `div`; return the tensor."""
     return div(x, other, rounding_mode=rounding_mode, out=x)
 
 
 def pow_(x: Tensor, exponent: Value) -> Any:
+    """Raise the tensor to a power in place; return the tensor."""
     return pow(x, exponent, out=x)
 
 
 def clamp_(x: Tensor, min: Value | None = None, max: Value | None = None) -> Any:
+    """Write each element, kept between bounds, into the tensor; return the tensor."""
     return clamp(x, min, max, out=x)
 
 
 def round_(x: Tensor, *, decimals: int = 0) -> Any:
+    """Write each element, rounded to the nearest even number, into the tensor; return the tensor."""
     return round(x, decimals=decimals, out=x)
 
 
 def lerp_(x: Tensor, end: Tensor, weight: Value) -> Any:
+    """Move the tensor in place towards `end`, by the share `weight`; return the tensor."""
     return lerp(x, end, weight, out=x)
 
 
 def addcmul_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
+    """Add `value * tensor1 * tensor2` to the tensor in place; return the tensor."""
     return addcmul(x, tensor1, tensor2, tensor, value=value, out=x)
 
 
 def addcdiv_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
+    """Add `value * tensor1 / tensor2` to the tensor in place; return the tensor."""
     return addcdiv(x, tensor1, tensor2, tensor, value=value, out=x)

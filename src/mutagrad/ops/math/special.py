@@ -95,6 +95,7 @@ def polygamma(*operands: Any, n: int | None = None, input: Tensor | None = None,
 
 
 def polygamma_(x: Tensor, n: int) -> Any:
+    """Write the n-th derivative of `digamma` into the tensor; return the tensor."""
     return polygamma_values(x, _order(n, "polygamma_"), out=x)
 
 
@@ -430,24 +431,30 @@ bitwise_left_shift_, bitwise_right_shift_ = in_place(basic.bitwise_left_shift), 
 
 
 def mvlgamma_(x: Tensor, p: int) -> Any:
+    """Write the logarithm of the multivariate gamma function into the tensor; return the tensor."""
     return mvlgamma(x, p, out=x)
 
 
 def ldexp_(x: Tensor, other: Value) -> Any:
+    """Multiply the tensor in place by 2 to the power of `other`; return the tensor."""
     return ldexp(x, other, out=x)
 
 
 def float_power_(x: Tensor, exponent: Value) -> Any:
+    """Raise a tensor of doubles to a power in place; return the tensor."""
     return float_power(x, exponent, out=x)
 
 
 def heaviside_(x: Tensor, values: Tensor) -> Any:
+    """Write 0, `values` or 1, where elements are negative, zero or positive, into the tensor; return it."""
     return heaviside(x, values, out=x)
 
 
 def nan_to_num_(x: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+    """Replace nan and infinities in place by numbers; return the tensor."""
     return nan_to_num(x, nan, posinf, neginf, out=x)
 
 
 def logit_(x: Tensor, eps: float | None = None) -> Any:
+    """Write the logarithm of x / (1 - x) into the tensor; return the tensor."""
     return logit(x, eps, out=x)

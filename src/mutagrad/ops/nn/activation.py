@@ -182,9 +182,22 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     array = input._array
-    slopes = source(generator).uniform(lower, upper, array.shape)
-    factor = make(np.where(array > 0, 1.0, slopes).astype(array.dtype))
+    factor = make(_slopes(array, lower, upper, source(generator)))
     return mul(input, factor, out=input if inplace else None)
+
+
+def _slopes(array: Array, lower: float, upper: float, draws: Any) -> Any:
+    """1, or where numbers are negative, or zero, a slope that is drawn for each of them."""
+    below = array <= 0
+    if not is_plain(array):
+        drawn = draws.uniform(array.shape, np.float64, lower, upper)
+        return np.where(below, drawn, 1.0).astype(array.dtype)
+    found = np.ones(array.shape)
+    kind = np.float64 if array.dtype == np.float64 else np.float32
+    lower, upper = float(kind(lower)), float(kind(upper))
+    unit = draws.uniform((np.count_nonzero(below),), np.float64, 0, 1)
+    found[below] = unit * (upper - lower) + lower
+    return found.astype(array.dtype)
 
 
 def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
@@ -522,7 +535,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     array = floating(logits, "gumbel_softmax")._array
     if eps != 1e-10:
         warnings.warn("gumbel_softmax: eps has no effect", stacklevel=2)
-    noise = make((-silently(np.log, source(generator).standard_exponential(array.shape))).astype(array.dtype))
+    noise = make(-silently(np.log, source(generator).exponential(array.shape, array.dtype, 1.0)))
     soft = softmaxes.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

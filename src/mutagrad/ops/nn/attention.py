@@ -337,7 +337,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     dtype = np.dtype(np.float32) if query._array.dtype.char in "eE" else query._array.dtype
     kept = None
     if dropout_p:
-        drawn = default_generator.source.random(shape, np.float32) >= dropout_p
+        drawn = default_generator.source.chosen(shape, 1 - dropout_p)
         kept = drawn.astype(dtype) * dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
     plan = Plan(scale, blocked, kept, is_causal)
     weights = [] if is_frozen(query._array) else [
@@ -565,7 +565,7 @@ def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: fl
     scores = RECORDED.matmul(q * (1 / sqrt(q._array.shape[-1])), transpose(k, 2, 3))
     weights = RECORDED.softmax(scores if mask is None else scores + mask, 3)
     if dropout_p:
-        kept = default_generator.source.random(weights._array.shape, np.float32) >= dropout_p
+        kept = default_generator.source.chosen(weights._array.shape, 1 - dropout_p)
         kind = weights._array.dtype
         weights = weights * make(kept.astype(kind) * kind.type(1 / (1 - dropout_p) if dropout_p < 1 else 0))
     return RECORDED.matmul(weights, v), weights

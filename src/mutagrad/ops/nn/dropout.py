@@ -12,6 +12,7 @@ from ...core.op import RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import add_values, mul
 from ..random.generator import Generator, source
+from ..random.order import in_memory
 from ..shape.shape import tensor_argument
 from .activation import SELU, floating
 
@@ -33,9 +34,11 @@ def _probability(p: float, name: str) -> float:
 
 
 @may_need_much
-def _kept(shape: tuple[int, ...], p: float, dtype: Any, generator: Generator | None) -> Any:
+def _kept(x: Tensor, shape: tuple[int, ...], p: float, dtype: Any, generator: Generator | None) -> Any:
     """1 where an element is kept, 0 where it is dropped, which it is with probability p."""
-    return (source(generator).random(shape, np.float32) >= p).astype(dtype)
+    if shape == x._array.shape:
+        return in_memory(x._array, lambda shape, _: source(generator).chosen(shape, 1 - p)).astype(dtype)
+    return source(generator).chosen(shape, 1 - p).astype(dtype)
 
 
 def _drop(name: str, x: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...],
@@ -44,7 +47,7 @@ def _drop(name: str, x: Tensor, p: float, training: bool, inplace: bool, shape: 
     if not training or not p or not x._array.size:
         return x
     array = floating(x, name, "fc")._array
-    mask = np.zeros(shape, array.dtype) if p == 1 else _kept(shape, p, array.dtype, generator)
+    mask = np.zeros(shape, array.dtype) if p == 1 else _kept(x, shape, p, array.dtype, generator)
     if p < 1:
         mask *= 1 / (1 - p)
     return mul(x, make(mask), out=x if inplace else None)
@@ -122,10 +125,11 @@ def _drop_alpha(name: str, x: Tensor, p: float, training: bool, inplace: bool, s
     floating(x, name)
     if p == 1:
         return mul(x, make(np.zeros((), x._array.dtype)), out=x if inplace else None)
-    kept = _kept(shape, p, x._array.dtype, generator)
+    kept = _kept(x, shape, p, x._array.dtype, generator)
     scale = 1 / math.sqrt((_SATURATED * _SATURATED * p + 1) * (1 - p))
-    shift = (kept - (1 - p)) * (_SATURATED * scale)
-    scaled = mul(x, make(kept * scale), out=x if inplace else None)
+    kind = kept.dtype.type
+    shift = (kept - kind(1)) * kind(_SATURATED * scale) + kind(_SATURATED * scale * p)
+    scaled = mul(x, make(kept * kind(scale)), out=x if inplace else None)
     return add_values(scaled, make(shift), out=x if inplace else None)
 
 
@@ -165,7 +169,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None,
     array = floating(input, "native_dropout", "fc")._array
     if train is False or not array.size:
         return RECORDED.clone(input), make(np.ones(array.shape, bool))
-    kept = source(generator).random(array.shape, np.float32) >= p
+    kept = _kept(input, array.shape, p, bool, generator)
     return mul(input, make(kept * array.dtype.type(0 if p == 1 else 1 / (1 - p)))), make(kept)
 
 

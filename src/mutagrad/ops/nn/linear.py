@@ -13,7 +13,8 @@ from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import whole_number
-from ...core.op import RAW, RECORDED
+from ...core.op import RAW
+from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor
 from ..linalg.products import einsum, matmul
 from ..shape.shape import tensor_argument
@@ -89,7 +90,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
         result = linear_bias_values(input, weight, bias)
     else:
         result = linear_values(input, weight) + bias
-    return result if out is None else RECORDED.copy_into(out, result)
+    return write_out("linear", result, out)
 
 
 def _check_linear(a: Array, w: Array, b: Array | None) -> None:

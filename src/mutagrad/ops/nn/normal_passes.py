@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ...arrays import np, parallel as large
 from ...arrays.compiled import library, rows as compiled
 from ...arrays.compiled.compiler import choice
+from ...arrays.compiled.written import cuts
 from ...arrays.sums import channel_sums, row_sums
 from ...base.operands import Array
 
@@ -95,16 +96,11 @@ def reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     if (loop := _loop(compiled.normalise_back, x, g, *(() if weight is None else (weight,)))) is not None:
         shape = rows[0] * rows[1], rows[2]
-        inputs = (g.reshape(shape), x.reshape(shape), _vector(weight, g), plan.shape[3], plan.centred,
-                  *moments.reshape(2, -1), wanted[0], (g if gx is None else gx).reshape(shape))
-
-        def rows_of(part: slice) -> tuple[Any, Any]:
-            found = [np.zeros(wide[1] if asked else 0, g.dtype) for asked in wanted[1:3]]
-            loop(part.start, part.stop, *inputs, *found)
-            return found[0], found[1]
-
-        sums = large.in_shares(shape[0], x.size, rows_of)
-        return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
+        parts = cuts(shape[0], x.size)
+        sums = [np.zeros((parts.size - 1, wide[1] if asked else 0), g.dtype) for asked in wanted[1:3]]
+        loop.share(parts.size - 1, x.size, parts, g.reshape(shape), x.reshape(shape), _vector(weight, g), plan.shape[3],
+                   plan.centred, *moments.reshape(2, -1), wanted[0], (g if gx is None else gx).reshape(shape), *sums)
+        return gx, *(np.add.reduce(s, 0) if asked else None for s, asked in zip(sums, wanted[1:3]))
     mean, scale = moments.reshape(2, *rows[:2], 1)
     target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
     w = weight.reshape(affine) if weight is not None and weight.ndim else None

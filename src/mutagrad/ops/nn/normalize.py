@@ -24,7 +24,7 @@ from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import add_, cast, mul_
 from ..reduce.reductions import mean_dims
-from ..shape.shape import reshape, tensor_argument
+from ..shape.shape import in_format_of, reshape, tensor_argument
 from .normal_passes import Plan, normalise_channels, normalise_groups, reverse_channels, reverse_groups
 
 FUNCTIONS = """
@@ -232,7 +232,8 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Any:
     """Bring each group of channels of each item to mean 0 and variance 1, then scale and shift each channel."""
-    return _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
+    out = _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
+    return in_format_of(input, out)
 
 
 def _group_normed(input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
@@ -257,7 +258,7 @@ def _groups_plan(shape: tuple[int, ...], groups: int, eps: float) -> Plan:
 def _several(name: str, x: Tensor, count: int) -> None:
     """PyTorch refuses to normalise a single value, which would always give 0."""
     if count == 1:
-        raise BadValue(f"{name}: expected more than 1 value per channel when training, "
+        raise BadValue(f"{name}: Expected more than 1 value per channel when training, "
                        f"got input of shape {x._array.shape}",
                        why="one value has no deviation", fix="a larger batch, or running statistics")
 
@@ -326,7 +327,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     def normed(x: Any) -> Any:
         return _batch_normed("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps)[0]
 
-    return _widened(normed, input, weight, bias)
+    return in_format_of(input, _widened(normed, input, weight, bias))
 
 
 def _batch_normed(name: str, x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,

@@ -20,7 +20,7 @@ from ..math.elementwise import abs as abs_, neg, pow_values
 from ..random.draws import rand
 from ..reduce.reductions import mean_dims
 from ..select.selecting import gather, scatter
-from ..shape.shape import reshape, squeeze, tensor_argument, unsqueeze
+from ..shape.shape import in_format_of, reshape, squeeze, tensor_argument, unsqueeze
 from . import planes
 from .resample import Ints, mean_taps, resample, whole_numbers
 from .sliding import EVERY, Sizes, Windows, padded_image, windows, without_border
@@ -194,10 +194,11 @@ def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
         raise DTypeError(f"{name}: {x._array.dtype.name} numbers have no largest", fix="x.float()")
     w = _windows(name, x, settings, ceil_mode)
     found, where = RAW.largest_in_windows(x._array, w)
-    values = _unbatched(max_pool_values(x, where, settings, None, found), input, n)
+    values = in_format_of(input, _unbatched(max_pool_values(x, where, settings, None, found), input, n))
     if not indices:
         return values
-    return values, _unbatched(make(_image_positions(where, x._array.shape[2:], settings)), input, n)
+    at = make(_image_positions(where, x._array.shape[2:], settings))
+    return values, in_format_of(input, _unbatched(at, input, n))
 
 
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
@@ -294,8 +295,10 @@ def _adaptive_max_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
     positions = [mean_taps(m, out).positions for m, out in zip(x._array.shape[2:], sizes)]
     where = planes.largest_between(x._array, positions)
     if where is None:
-        return _largest_of(x, positions, n, input, indices)
-    return _gathered(x, where, n, input, indices)
+        found = _largest_of(x, positions, n, input, indices)
+    else:
+        found = _gathered(x, where, n, input, indices)
+    return tuple(in_format_of(input, part) for part in found) if indices else in_format_of(input, found)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
@@ -509,7 +512,8 @@ def _avg_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
     w = _windows(name, x, settings, ceil_mode)
     size, each = x._array.shape[2:], bool(include_pad)
     divisor = planes.counts(size, settings, w.out, each) if override is None else int(override)
-    return _unbatched(avg_pool_values(x, w, divisor, None), input, n)
+    found = _unbatched(avg_pool_values(x, w, divisor, None), input, n)
+    return in_format_of(input, found) if n < 3 else found  # of volumes PyTorch does not keep it
 
 
 def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
@@ -545,9 +549,12 @@ def _adaptive_avg_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
     if 0 in sizes:
         return _unbatched(make(np.zeros((*x._array.shape[:2], *sizes), x._array.dtype)), input, n)
     if set(sizes) == {1}:
-        return _unbatched(mean_dims(x, tuple(range(2, n + 2)), True), input, n)
-    maps = tuple((d + 2, mean_taps(m, out)) for d, (m, out) in enumerate(zip(x._array.shape[2:], sizes)))
-    return _unbatched(resample(x, maps), input, n)
+        found = mean_dims(x, tuple(range(2, n + 2)), True)
+    else:
+        maps = tuple((d + 2, mean_taps(m, out)) for d, (m, out) in enumerate(zip(x._array.shape[2:], sizes)))
+        found = resample(x, maps)
+    found = _unbatched(found, input, n)
+    return in_format_of(input, found) if n < 3 else found
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:

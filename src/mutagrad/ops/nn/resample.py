@@ -1,6 +1,7 @@
 """Other sizes: interpolation along each dimension, and reading images at any coordinates."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from math import floor, isfinite, prod
 from typing import Any
@@ -14,6 +15,7 @@ from ...arrays.parallel import is_finite
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import RECORDED as RECORDING, call_with
 from ...base.operands import Array
+from ...base.provenance import to_user
 from ...core.backward import grad
 from ...core.codegen import primitive
 from ...core.factory import make
@@ -22,7 +24,7 @@ from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..linalg.products import matmul
 from ..math.elementwise import clamp_values
-from ..shape.shape import reshape, select, stack, tensor_argument, transpose, unsqueeze
+from ..shape.shape import in_format_of, reshape, select, stack, tensor_argument, transpose, unsqueeze
 from . import planes
 from .corners import read_corners, write_corners
 
@@ -203,6 +205,15 @@ def _keys(d: Array) -> Any:
     return np.where(d < 1, (1.5 * d - 2.5) * d * d + 1, np.where(d < 2, ((-0.5 * d + 2.5) * d - 4) * d + 2, 0.0))
 
 
+def _lanczos(d: Array) -> Any:
+    """A sinc under the middle lobe of another, three times as wide."""
+    return np.where(np.abs(d) < 3, np.sinc(d) * np.sinc(d / 3), 0.0)
+
+
+_KERNELS: dict[str, tuple[Callable[[Array], Any], float]] = {
+    "bilinear": (_triangle, 1.0), "bicubic": (_keys, 2.0), "lanczos": (_lanczos, 3.0)}
+
+
 def _filtered(n: int, out: int, scale: float | None, align: bool, kernel: Callable[[Array], Array],
               reach: float) -> Taps:
     """Every old position under a kernel that is as wide as the step: `antialias`."""
@@ -233,11 +244,11 @@ def _map(mode: str, n: int, out: int, scale: float | None, align: bool, antialia
     if mode == "area":
         return mean_taps(n, out)
     if antialias:
-        return _filtered(n, out, scale, align, *((_triangle, 1.0) if mode == "bilinear" else (_keys, 2.0)))
+        return _filtered(n, out, scale, align, *_KERNELS[mode])
     return (_cubic if mode == "bicubic" else _linear)(n, out, scale, align)
 
 
-_DIMENSIONS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+_DIMENSIONS = {"linear": 1, "bilinear": 2, "bicubic": 2, "lanczos": 2, "trilinear": 3}
 
 
 def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any,
@@ -265,21 +276,24 @@ def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any,
     return sizes, (None,) * n if recompute else scales
 
 
-_OF_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic")  # modes for images of uint8
+_OF_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic", "lanczos")  # modes for images of uint8
 
 
 def _check_interpolation(x: Tensor, mode: str, align: bool | None, antialias: bool, n: int) -> None:
     if mode not in ("nearest", "nearest-exact", "area", *_DIMENSIONS):
         raise NotSupported(f"interpolate: mode={mode!r} is not known",
-                           fix="mode='nearest', 'linear', 'bilinear', 'bicubic', 'trilinear' or 'area'")
+                           fix="mode='nearest', 'linear', 'bilinear', 'bicubic', 'lanczos', 'trilinear' or 'area'")
     if n not in (1, 2, 3) or _DIMENSIONS.get(mode, n) != n:
         raise NotSupported(f"interpolate: mode={mode!r} does not take {n + 2} dimensions (shape {x._array.shape})",
                            why="the first two are batch and channels",
                            fix="mode='bilinear' for images of shape (n, c, h, w)")
     if align is not None and mode not in _DIMENSIONS:
         raise BadValue(f"interpolate: align_corners has no meaning with mode={mode!r}", fix="leave it out")
-    if antialias and mode not in ("bilinear", "bicubic"):
+    if antialias and mode not in _KERNELS:
         raise BadValue(f"interpolate: antialias has no meaning with mode={mode!r}", fix="mode='bilinear' or 'bicubic'")
+    if mode == "lanczos" and (align or not antialias):
+        raise BadValue(f"interpolate: mode='lanczos' takes antialias=True and align_corners=False, not "
+                       f"{bool(antialias)} and {align}", why="it is a filter", fix="antialias=True")
     if x._array.dtype.kind not in "fV" and not (x._array.dtype == np.uint8 and mode in _OF_BYTES):
         raise DTypeError(f"interpolate: expects a floating point tensor, got {x._array.dtype.name}", fix="x.float()")
 
@@ -304,9 +318,9 @@ def interpolate(input: Tensor, size: Ints | None = None, scale_factor: float | S
     maps = tuple((d + 2, _map(mode, n, m, s, bool(align_corners), antialias))
                  for d, (n, m, s) in enumerate(zip(shape[2:], sizes, scales)))
     if x._array.dtype != np.uint8 or mode.startswith("nearest"):
-        return resample(x, maps)
+        return in_format_of(x, resample(x, maps))
     between = resample(make(x._array.astype(np.float32)), maps)._array
-    return make(np.rint(between).clip(0, 255).astype(np.uint8))
+    return in_format_of(x, make(np.rint(between).clip(0, 255).astype(np.uint8)))
 
 
 def upsample(input: Tensor, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None,
@@ -414,6 +428,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
                 align_corners: bool | None = None) -> Any:
     """Read images at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
     _check_grid(input, grid, mode, padding_mode)
+    if align_corners is None:
+        _warn_of_corners("grid_sample")
     if mode != "bicubic" and input._array.ndim == 4 and grid._array.size and is_plain(grid._array) and (
             planes.loop_for(images.sample, input._array)) is not None:
         return _sampled(input, grid, mode, padding_mode, bool(align_corners))
@@ -530,8 +546,17 @@ grid_sampler = _sampler("grid_sampler", (4, 5))
 grid_sampler_2d, grid_sampler_3d = _sampler("grid_sampler_2d", (4,)), _sampler("grid_sampler_3d", (5,))
 
 
+def _warn_of_corners(name: str) -> None:
+    """Warn, as PyTorch does, where the default counts: it was another before 1.3."""
+    warnings.warn(f"Default grid_sample and affine_grid behavior is align_corners=False, which {name} takes here: -1 "
+                  "and 1 are the edges of the outermost pixels. align_corners=False says that it is meant, "
+                  "align_corners=True makes them their middles", UserWarning, stacklevel=to_user())
+
+
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Any:
     """Return the grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
+    if align_corners is None:
+        _warn_of_corners("affine_grid")
     t = tensor_argument(theta, "affine_grid")._array
     sizes = whole_numbers(tuple(size), len(size), "affine_grid", "size")[2:]
     if t.dtype.kind not in "fV":

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays.allocator import allocator, keep_memory
@@ -21,8 +21,9 @@ from ...core.factory import make
 from ...core.number import number
 from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor
-from ..create.create import ElementType, allocate, finish, scaled, shape_of, size_of, type_like, wanted_type
-from .generator import Generator, drawn, source, uniform
+from ..create.create import ElementType, allocate, finish, shape_of, size_of, type_like, wanted_type
+from .generator import Generator, source
+from .order import in_memory, is_in_order, memory_order, restored
 
 
 def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) -> DType:
@@ -32,17 +33,33 @@ def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) 
     return to
 
 
-def _draw(method: str, generator: Generator | None, shape: tuple[int, ...], to: DType) -> Any:
-    if method == "random" and not to.is_complex:
-        return uniform(generator, shape, to.array_type)
+def _complex(parts: Any, kind: Any) -> Any:
+    """Complex numbers whose parts were drawn one after the other."""
+    return (parts[..., 0] + 1j * parts[..., 1]).astype(kind)
+
+
+def _keep_memory(shape: tuple[int, ...], to: DType) -> None:
     if math.prod(shape) * to.itemsize >= allocator.least:
         keep_memory()
+
+
+def uniform_values(generator: Generator | None, shape: tuple[int, ...], to: DType, low: float = 0.0,
+                   high: float = 1.0) -> Any:
+    """Return an array of uniform numbers; of complex ones both parts are."""
+    _keep_memory(shape, to)
     if to.is_complex:
-        parts = drawn(generator, method, (2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
-        return (parts[0] + 1j * parts[1]).astype(to.array_type)
-    if to.array_type.char in "fd":
-        return drawn(generator, method, shape, to.array_type)
-    return drawn(generator, method, shape).astype(to.array_type)
+        return _complex(source(generator).uniform((*shape, 2), to.to_real().array_type, low, high), to.array_type)
+    return source(generator).uniform(shape, to.array_type, low, high)
+
+
+def normal_values(generator: Generator | None, shape: tuple[int, ...], to: DType, mean: float = 0.0, std: float = 1.0,
+                  in_order: bool = True) -> Any:
+    """Return an array of normal numbers. Complex ones share the variance between their parts; both have the mean."""
+    _keep_memory(shape, to)
+    if to.is_complex:
+        parts = source(generator).normal((*shape, 2), to.to_real().array_type, mean, std / math.sqrt(2), in_order)
+        return _complex(parts, to.array_type)
+    return source(generator).normal(shape, to.array_type, mean, std, in_order)
 
 
 def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
@@ -50,7 +67,7 @@ def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: 
     """Draw numbers uniform in [0, 1)."""
     to = _float_type(dtype, settings, "rand")
     shape = shape_of(size_of(size, settings), "rand")
-    array = allocate(lambda shape, _: _draw("random", generator, shape, to), shape, to, "rand")
+    array = allocate(lambda shape, _: uniform_values(generator, shape, to), shape, to, "rand")
     return finish(array, requires_grad, device, "rand", **settings)
 
 
@@ -59,7 +76,7 @@ def randn(*size: int | Sequence[int], generator: Generator | None = None, dtype:
     """Draw normal numbers with mean 0 and variance 1."""
     to = _float_type(dtype, settings, "randn")
     shape = shape_of(size_of(size, settings), "randn")
-    array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), shape, to, "randn")
+    array = allocate(lambda shape, _: normal_values(generator, shape, to), shape, to, "randn")
     return finish(array, requires_grad, device, "randn", **settings)
 
 
@@ -78,7 +95,7 @@ def randint(low: Any = None, high: Any = None, size: Sequence[int] | None = None
         raise BadValue(f"randint: needs low < high, got low={low} and high={high}",
                        fix="mutagrad.randint(0, 10, (2, 3))")
     to = _holding("randint", low, high - 1, dtype, settings)
-    array = allocate(lambda shape, kind: source(generator).integers(low, high, shape).astype(kind),
+    array = allocate(lambda shape, kind: source(generator).integers(shape, low, high - low).astype(kind),
                      shape_of((size,), "randint"), to, "randint")
     return finish(array, requires_grad, device, "randint", **settings)
 
@@ -108,20 +125,29 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: ElementType |
     return finish(array, requires_grad, device, "randperm", **settings)
 
 
+def _like(name: str, input: Tensor, dtype: ElementType | None, device: Device | str | None, requires_grad: bool,
+          settings: dict[str, Any], draw: Callable[[tuple[int, ...], DType, bool], Any]) -> Any:
+    """What is drawn for the elements of a tensor, in the order in which they lie in memory."""
+    to = type_like(input, dtype, name)
+    array = allocate(lambda _, kind: in_memory(input._array, lambda shape, in_order: draw(shape, to, in_order)),
+                     input._array.shape, to, name)
+    return finish(array, requires_grad, input.device if device is None else device, name, **settings)
+
+
 def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
               requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
     """Draw numbers uniform in [0, 1), in the shape and type of another tensor."""
-    to = type_like(input, dtype, "rand_like")
-    return rand(input._array.shape, dtype=to, device=input.device if device is None else device,
-                   requires_grad=requires_grad, generator=generator, **settings)
+    _float_type(type_like(input, dtype, "rand_like"), {}, "rand")
+    return _like("rand_like", input, dtype, device, requires_grad, settings,
+                 lambda shape, to, _: uniform_values(generator, shape, to))
 
 
 def randn_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
     """Draw normal numbers, in the shape and type of another tensor."""
-    to = type_like(input, dtype, "randn_like")
-    return randn(input._array.shape, dtype=to, device=input.device if device is None else device,
-                   requires_grad=requires_grad, generator=generator, **settings)
+    _float_type(type_like(input, dtype, "randn_like"), {}, "randn")
+    return _like("randn_like", input, dtype, device, requires_grad, settings,
+                 lambda shape, to, in_order: normal_values(generator, shape, to, in_order=in_order))
 
 
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: ElementType | None = None,
@@ -130,8 +156,13 @@ def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype:
     """Draw integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
     low, high = (0, low) if high is None else (low, high)
     to = type_like(input, dtype, "randint_like")
-    return randint(low, high, input._array.shape, dtype=to, device=input.device if device is None else device,
-                   requires_grad=requires_grad, generator=generator, **settings)
+    order = memory_order(input._array)
+    if order is None:
+        return randint(low, high, input._array.shape, dtype=to, device=input.device if device is None else device,
+                       requires_grad=requires_grad, generator=generator, **settings)
+    drawn = randint(low, high, [input._array.shape[d] for d in order], dtype=to, generator=generator)
+    return finish(restored(drawn._array, order), requires_grad, input.device if device is None else device,
+                  "randint_like", **settings)
 
 
 def _drawable(x: Tensor, name: str) -> DType:
@@ -155,8 +186,7 @@ def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **na
         raise BadValue(f"uniform_: no numbers between {low} and {high} in {kind.name}",
                        why=f"from must not exceed to, and it holds {limits.min} to {limits.max}",
                        fix="x.uniform_(0, 1)")
-    start = low * (1 + 1j) if kind.is_complex else low  # both parts of a complex number are drawn
-    return x.copy_(make(scaled(_draw("random", generator, x._array.shape, kind), high - low, start, x._array.dtype)))
+    return x.copy_(make(in_memory(x._array, lambda shape, _: uniform_values(generator, shape, kind, low, high))))
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
@@ -166,4 +196,5 @@ def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Genera
         raise BadValue(f"normal_: the standard deviation must not be negative, got {std}",
                        fix=f"x.normal_({mean}, {-std})")
     to = _drawable(x, "normal_")
-    return x.copy_(make(scaled(_draw("standard_normal", generator, x._array.shape, to), std, mean, x._array.dtype)))
+    in_order = is_in_order(x._array)
+    return x.copy_(make(in_memory(x._array, lambda shape, _: normal_values(generator, shape, to, mean, std, in_order))))

@@ -6,10 +6,11 @@ derivative zero, so does this; an in-place draw overwrites, and what stood there
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np
+from ...arrays.bfloat16 import rounded, widened
 from ...arrays.kinds import anywhere, extremes
 from ...arrays.numpy import silently
 from ...arrays.places import insert
@@ -19,7 +20,18 @@ from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_ne
 from ...base.layout import layout as Layout
 from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.dtypes import FLOAT, INTEGER, as_dtype, dtype as DType, finfo, get_default_dtype, iinfo, int64, of_array
+from ...core.dtypes import (
+    FLOAT,
+    INTEGER,
+    as_dtype,
+    dtype as DType,
+    finfo,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int64,
+    of_array,
+)
 from ...core.evidence import cut
 from ...core.factory import make
 from ...core.number import number
@@ -29,49 +41,33 @@ from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor
 from ...core.write import check_writable
 from ..create.create import finish
-from ..shape.shape import broadcast_to, tensor_argument
-from .generator import Generator, drawn, source, uniform
+from ..shape.shape import broadcast_to, permute, tensor_argument
+from .draws import normal_values
+from .generator import Generator, source
+from .order import in_memory, memory_order
 
 FUNCTIONS = "bernoulli binomial multinomial normal poisson"
 METHODS = "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial random_"
 
 # --------------------------------------------------------------------------------------------------- drawn from tensors
 
-bernoulli_values = primitive("bernoulli", lambda p, generator: (uniform(generator, p.shape) < p).astype(p.dtype),
+bernoulli_values = primitive("bernoulli", lambda p, generator: source(generator).happened(p).astype(p.dtype),
                              settings=("generator",), x=zero)
-poisson_values = primitive(
-    "poisson", lambda rate, generator: np.asarray(source(generator).poisson(rate.astype(np.float64)), rate.dtype),
-    settings=("generator",), x=zero)
-binomial_values = primitive("binomial", lambda count, p, generator: _binomial(count, p, generator),
+poisson_values = primitive("poisson", lambda rate, generator: source(generator).poisson(rate), settings=("generator",),
+                           x=zero)
+binomial_values = primitive("binomial", lambda count, p, generator: source(generator).binomial(count, p),
                             settings=("generator",), x=None, y=None)
-normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, std, generator), settings=("generator",),
-                          x=zero, y=zero)
+normal_of = primitive("normal", lambda mean, std, generator, fixed: _normal(mean, std, generator, fixed),
+                      settings=("generator", "fixed"), x=zero, y=zero)
 
 
-def _binomial(count: Array, p: Array, generator: Generator | None) -> Any:
-    """As PyTorch's: what is out of range is taken for the nearest count or probability."""
-    trials = np.maximum(np.floor(count.astype(np.float64)), 0).astype(np.int64)
-    chance = np.clip(p.astype(np.float64), 0, 1)
-    return np.asarray(source(generator).binomial(trials, chance), count.dtype)
-
-
-def _normal(mean: Array, std: Array, generator: Generator | None) -> Any:
-    if mean.dtype.char == "f":
-        return mean + std * drawn(generator, "standard_normal", mean.shape, mean.dtype)
-    return (mean + std * _standard_normal(generator, mean.shape, mean.dtype.kind == "c")).astype(mean.dtype)
-
-
-def _standard_normal(generator: Generator | None, shape: tuple[int, ...], is_complex: bool = False) -> Any:
-    """Variance 1, which a complex number shares between its parts."""
-    if not is_complex:
-        return drawn(generator, "standard_normal", shape)
-    real, imaginary = drawn(generator, "standard_normal", (2, *shape)) / math.sqrt(2)
-    return real + 1j * imaginary
-
-
-def _scaled(drawn: Array, scale: Any, start: Any, dtype: Any = None) -> Any:
-    found = start + scale * drawn
-    return found if dtype is None else found.astype(dtype)
+def _normal(mean: Array, std: Array, generator: Generator | None, fixed: float | None) -> Any:
+    """Rounded after each step, as in PyTorch. A standard deviation that is a number takes part in the draw."""
+    kind = mean.dtype
+    drawn = normal_values(generator, mean.shape, of_array(kind), 0.0, 1.0 if fixed is None else fixed)
+    if fixed is None:
+        drawn = rounded(widened(drawn) * widened(std), kind)
+    return rounded(widened(drawn) + widened(mean), kind).astype(kind, copy=False)
 
 
 def _float_tensor(x: Tensor, name: str, complex_too: bool = False) -> Tensor:
@@ -123,15 +119,20 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
 
 def _bernoulli_number(x: Tensor, p: float, generator: Generator | None, name: str) -> Any:
     p = _probability(p, name)
-    return (uniform(generator, x._array.shape) < p).astype(x._array.dtype)
+    return source(generator).chosen(x._array.shape, p).astype(x._array.dtype)
 
 
 def bernoulli_(x: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Any:
     """Overwrite with ones of probability `p`, a number or a tensor, and zeros."""
     check_writable(x, "bernoulli_")
     if not isinstance(p, Tensor):
-        return x.copy_(make(_bernoulli_number(x, p, generator, "bernoulli_")))
-    return x.copy_(bernoulli_values(_probabilities(broadcast_to(p, x._array.shape), "bernoulli_"), generator))
+        chance = _probability(p, "bernoulli_")
+        return _fill(x, lambda shape: source(generator).chosen(shape, chance))
+    chances, order = _probabilities(broadcast_to(p, x._array.shape), "bernoulli_"), memory_order(x._array)
+    if order is None:
+        return x.copy_(bernoulli_values(chances, generator))
+    drawn = bernoulli_values(permute(chances, order), generator)
+    return x.copy_(permute(drawn, sorted(range(len(order)), key=order.__getitem__)))
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Any:
@@ -178,17 +179,16 @@ def normal(mean: Tensor | float, std: Tensor | float = 1.0, size: Sequence[int] 
     >>> mg.normal(mg.zeros(2, 3), 0.1).shape, mg.normal(5.0, 2.0, (4,)).shape
     (mutagrad.Size([2, 3]), mutagrad.Size([4]))
     """
-    if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        if size is None:
-            return _out(_normal_of_tensors(mean, std, generator), out)
-        mean, std = number(mean), number(std)
+    if size is None and (isinstance(mean, Tensor) or isinstance(std, Tensor)):
+        return _out(_normal_of_tensors(mean, std, generator), out)
+    center, spread = number(mean), number(std)
     if size is None:
         raise BadArgument("normal: two numbers need a size", fix=f"mutagrad.normal({mean}, {std}, (3,))")
-    _check_std(std, "normal")
+    _check_std(spread, "normal")
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     if to.category < FLOAT:
         raise DTypeError(f"normal: needs a floating point type, not {to.name}", fix="dtype=mutagrad.float32")
-    drawn = silently(_scaled, _standard_normal(generator, sizes((size,)), to.is_complex), std, mean, to.array_type)
+    drawn = normal_values(generator, sizes((size,)), to, center, spread)
     return _out(finish(drawn, requires_grad, device, "normal"), out)
 
 
@@ -207,9 +207,10 @@ def _normal_of_tensors(mean: Any, std: Any, generator: Generator | None) -> Any:
     else:
         _check_std(std, "normal")
     wanted = _float_tensor(mean if isinstance(mean, Tensor) else std, "normal", complex_too=True)._array.dtype
+    fixed = None if isinstance(std, Tensor) else number(std)
     mean, std = (v if isinstance(v, Tensor) else make(np.array(v, wanted)) for v in (mean, std))
     shape = _common_shape("normal", mean, std)
-    return normal_values(broadcast_to(mean, shape), broadcast_to(std, shape), generator)
+    return normal_of(broadcast_to(mean, shape), broadcast_to(std, shape), generator, fixed)
 
 
 @may_need_much
@@ -221,15 +222,18 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     >>> mg.multinomial(mg.tensor([0., 0., 3.]), 2, replacement=True)
     tensor([2, 2])
     """
-    weights = _float_tensor(input, "multinomial")._array.astype(np.float64)
+    weights = _float_tensor(input, "multinomial")._array
     cut("multinomial", input)
     _check_weights(weights, num_samples, replacement)
     if out is not None and out._array.dtype != np.dtype("int64"):
         raise DTypeError(f"multinomial: positions are int64, and out is {out.dtype.name}",
                          fix="out=mutagrad.empty(n, dtype=mutagrad.int64)")
-    draw = _with_replacement if replacement else _without_replacement
-    rows = draw(weights.reshape(-1, weights.shape[-1]), num_samples, generator)
-    return _out(make(rows.reshape(*weights.shape[:-1], num_samples)), out)
+    rows = weights.reshape(-1, weights.shape[-1])
+    if replacement and num_samples > 1:
+        found = _with_replacement(rows, num_samples, generator)
+    else:
+        found = _without_replacement(rows, num_samples, generator)
+    return _out(make(found.reshape(*weights.shape[:-1], num_samples)), out)
 
 
 def _check_weights(weights: Array, count: int, replacement: bool) -> None:
@@ -241,6 +245,7 @@ def _check_weights(weights: Array, count: int, replacement: bool) -> None:
     if not replacement and count > weights.shape[-1]:
         raise BadValue(f"multinomial: cannot draw {count} of {weights.shape[-1]} without replacement",
                        fix="replacement=True")
+    weights = weights.astype(np.float64)
     if anywhere(~(np.isfinite(weights) & (weights >= 0))):
         raise BadValue("multinomial: a weight is negative, infinite or nan",
                        fix="mutagrad.multinomial(logits.softmax(-1), n)")
@@ -250,23 +255,25 @@ def _check_weights(weights: Array, count: int, replacement: bool) -> None:
 
 
 def _with_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
-    """Where a number uniform below the total falls among the running sums: never on a weight of zero."""
-    sums = accumulate(np.add, weights, 1)
-    totals = sums[:, -1:]
-    points = np.minimum(source(generator).random((len(weights), count)) * totals, np.nextafter(totals, 0))
-    if (found := insert(sums, points, right=True)) is not None:
+    """Where a uniform number falls among the running sums, which are computed in the type of the weights."""
+    sums = accumulate(np.add, widened(weights), 1)
+    sums = (sums / sums[:, -1:]).astype(np.float64)
+    sums[:, -1] = 1
+    points = source(generator).uniform((len(weights), count), np.float64, 0, 1)
+    if (found := insert(sums, points, right=False)) is not None:
         return found
-    rows = [np.searchsorted(row, point, side="right") for row, point in zip(sums, points)]
+    rows = [np.searchsorted(row, point, side="left") for row, point in zip(sums, points)]
     return np.array(rows, np.int64).reshape(len(weights), count)
 
 
 def _without_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
     """Each position waits for a time with its weight as the rate; the first to come are drawn."""
-    times = silently(np.divide, drawn(generator, "standard_exponential", weights.shape), weights)
-    times = np.where(weights > 0, times, np.inf)
+    times = source(generator).exponential(weights.shape, weights.dtype, 1.0)
+    speeds = silently(np.divide, weights, times)
+    speeds = np.where(weights > 0, speeds, -1).astype(speeds.dtype)  # 0 / 0 would be nan
     if count == 1:
-        return np.argmin(times, -1, keepdims=True).astype(np.int64)
-    return np.argsort(times, -1, kind="stable")[:, :count].astype(np.int64)
+        return np.argmax(speeds, -1, keepdims=True).astype(np.int64)
+    return np.argsort(-speeds, -1, kind="stable")[:, :count].astype(np.int64)
 
 
 # ------------------------------------------------------------------------------------------------------------- in place
@@ -277,7 +284,9 @@ def _target(x: Tensor, name: str) -> Any:
     return _float_tensor(x, name)
 
 
-def _write(x: Tensor, drawn: Array) -> Any:
+def _fill(x: Tensor, draw: Callable[[tuple[int, ...]], Any]) -> Any:
+    """Overwrite with what is drawn, element by element as they lie in memory."""
+    drawn = in_memory(x._array, lambda shape, _: draw(shape))
     return x.copy_(make(silently(np.asarray(drawn).astype, x._array.dtype)))
 
 
@@ -292,22 +301,29 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
     """Overwrite with exponential numbers of rate `lambd`; none of them is zero."""
     lambd = _positive(lambd, "exponential_", "the rate")
     _target(x, "exponential_")
-    found = silently(np.divide, drawn(generator, "standard_exponential", x._array.shape), lambd)
-    return _write(x, found if math.isinf(lambd) else np.maximum(found, finfo(x.dtype).tiny))
+    kind = x._array.dtype
+    if math.isinf(lambd):
+        return _fill(x, lambda shape: source(generator).exponential(shape, kind, lambd))
+    return _fill(x, lambda shape: _above_zero(source(generator).exponential(shape, kind, lambd), x.dtype))
+
+
+def _above_zero(drawn: Array, to: DType) -> Any:
+    """What is too small for its type is the smallest normal number of it: zero has no logarithm."""
+    return np.where(drawn == 0, np.asarray(finfo(to).tiny, drawn.dtype), drawn)
 
 
 def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
     """Overwrite with Cauchy numbers."""
     median, sigma = number(median), _positive(sigma, "cauchy_", "sigma")
     _target(x, "cauchy_")
-    return _write(x, silently(_scaled, source(generator).standard_cauchy(x._array.shape), sigma, median))
+    return _fill(x, lambda shape: source(generator).cauchy(shape, x._array.dtype, median, sigma))
 
 
 def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
     """Overwrite with numbers whose logarithm is normal with this mean and standard deviation."""
     mean, std = number(mean), _positive(std, "log_normal_", "the standard deviation")
     _target(x, "log_normal_")
-    return _write(x, silently(np.exp, silently(_scaled, _standard_normal(generator, x._array.shape), std, mean)))
+    return _fill(x, lambda shape: source(generator).log_normal(shape, x._array.dtype, mean, std))
 
 
 def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Any:
@@ -320,7 +336,7 @@ def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> An
     if not (of_array(x._array.dtype).is_floating_point or of_array(x._array.dtype).category == INTEGER):
         raise DTypeError(f"geometric_: needs integers or floats, not {of_array(x._array.dtype).name}",
                          fix="x.long().geometric_(p)")
-    return _write(x, source(generator).geometric(p, x._array.shape))
+    return _fill(x, lambda shape: source(generator).geometric(shape, p))
 
 
 def _largest(x: Tensor) -> int:
@@ -334,27 +350,47 @@ def _largest(x: Tensor) -> int:
     return int(iinfo(to).max) if to.category == INTEGER else 1
 
 
+def _inside(to: DType, first: int, last: int) -> tuple[int, int]:
+    """The range of whole numbers without those that a floating point type would round to others outside of it."""
+    def as_held(n: int) -> int:
+        wide = np.int64(n).astype(np.float64 if to is float64 else np.float32)
+        return int(float(wide.astype(to.array_type)))
+
+    digits = round(-math.log2(finfo(to).eps)) + 1
+    if (held := as_held(first + 1)) < first:
+        first = held + (1 << (abs(first + 1).bit_length() - digits))
+    if last < (held := as_held(last)) < 2**63:
+        last = held - (1 << (abs(last).bit_length() - digits)) - 1
+    return first, last
+
+
 def random_(x: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Any:
     """Overwrite with whole numbers: `random_(to)`, `random_(from, to)`, or up to what the type holds exactly."""
     check_writable(x, "random_")
     if set(named) - {"from", "to"} or len(bounds) + len(named) > 2:
         raise BadArgument(f"random_: takes from and to, got {bounds} and {named}", fix="x.random_(0, 10)")
+    largest = _largest(x)
+    if not bounds and not named:
+        long = of_array(x._array.dtype) in (int64, float64)
+        return _fill(x, lambda shape: source(generator).remainders(shape, largest + 1, long))
     bounds = (0, *bounds) if len(bounds) == 1 and not named else bounds
     given = dict(zip(("from", "to"), bounds)) | named
     first, end = number(given.get("from", 0)), number(given.get("to"))
-    last = _largest(x) if end is None else end - 1
+    last = largest if end is None else end - 1
+    if first <= last and of_array(x._array.dtype).is_floating_point:
+        _check_range(x, first, last)
+        first, last = _inside(of_array(x._array.dtype), first, last)
     if first > last:
         raise BadValue(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}",
                        fix="x.random_(0, 10)")
     _check_range(x, first, last)
-    wide = np.uint64 if last > iinfo(int64).max else np.int64
-    return _write(x, source(generator).integers(first, last, x._array.shape, wide, endpoint=True))
+    return _fill(x, lambda shape: source(generator).integers(shape, first, last - first + 1))
 
 
 def _check_range(x: Tensor, first: int, last: int) -> None:
     to = of_array(x._array.dtype)
     if to.is_floating_point:
-        low, high = finfo(to).min, finfo(to).max
+        low, high = max(finfo(to).min, -2**63), min(finfo(to).max, 2**63 - 1)
     else:
         low, high = (iinfo(to).min, iinfo(to).max) if to.category == INTEGER else (0, 1)
     if first < low or last > high:

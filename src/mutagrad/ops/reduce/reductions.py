@@ -23,7 +23,7 @@ from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import abs as abs_, cast, pow_values
 from ..select.selecting import gather
-from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
+from ..shape.shape import Dims, one_by_one, reshape, tensor_argument, whole_dim, whole_dims
 from .multiplying import product, product_rule
 from .rows import back, by_rows, count, is_large, kept_shape, one_dim, row_extreme
 
@@ -467,13 +467,13 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = 
 
 
 @may_need_much
-def count_nonzero(input: Tensor, dim: Dims = None, *, axis: Dims = None) -> Any:
-    """Return how many elements are not zero."""
+def count_nonzero(input: Tensor, *dims: Dims, dim: Dims = None, axis: Dims = None) -> Any:
+    """Return how many elements are not zero, along all dimensions or those named, one by one or as a sequence."""
     array = tensor_argument(input, "count_nonzero")._array
     cut("count_nonzero", input)
-    dims = whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero")
-    found = compiled.reduce("nonzero", array, dims)
-    return make(np.asarray(np.count_nonzero(array, axis=dims) if found is None else found))
+    counted = whole_dims(one_by_one(dims, dim if axis is None else axis), array.ndim, "count_nonzero")
+    found = compiled.reduce("nonzero", array, counted)
+    return make(np.asarray(np.count_nonzero(array, axis=counted) if found is None else found))
 
 
 def _running(operation: Callable[..., Tensor], name: str, x: Tensor, dim: int | None, dtype: dtype | None,

@@ -85,10 +85,7 @@ def _in_loop(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims
     rows = first.size // (first.shape[dim] if dims == 1 else product(first.shape[dim:end]))
     out: Array = np.empty(first.shape[:dim] + (1,) * (first.ndim - dim) if kept else first.shape, kind)
     matrices = [np.ascontiguousarray(a).reshape(rows, -1) for a in (*arrays, out)]
-    if first.size < large.SHARED:
-        found(0, rows, *matrices)
-    else:
-        large.in_spans(rows, lambda part: found(part.start, part.stop, *matrices))
+    found.share(rows, first.size, *matrices)
     return out
 
 

@@ -12,7 +12,7 @@ from ..math.elementwise import where
 from ..select.selecting import scatter_reduce
 from ..shape.shape import expand, narrow, reshape, tensor_argument
 
-FUNCTIONS = "segment_reduce"
+FUNCTIONS = "segment_reduce _segment_reduce"
 
 # The name that `scatter_reduce` has for a reduction, and what it gives of nothing.
 _KINDS = {"sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0), "max": ("amax", -np.inf),
@@ -70,3 +70,6 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     per_piece = make(counts.reshape(*counts.shape, *(1,) * len(behind)).astype(array.dtype))
     empty = per_piece == 0
     return where(empty, float("nan") if initial is None else initial, found / where(empty, 1.0, per_piece))
+
+
+_segment_reduce = segment_reduce  # as PyTorch names it, too

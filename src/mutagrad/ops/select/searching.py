@@ -485,4 +485,5 @@ def index_reduce(input: TensorBase, dim: int, index: TensorBase, source: TensorB
 
 def index_reduce_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *,
                   include_self: bool = True) -> Any:
+    """Write `index_reduce` of the tensor into it, and return it."""
     return copy_(x, index_reduce(x, dim, index, source, reduce, include_self=include_self))

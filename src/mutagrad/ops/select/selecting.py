@@ -381,6 +381,7 @@ def scatter_reduce(input: TensorBase, dim: int, index: TensorBase, src: TensorBa
 
 def scatter_reduce_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *,
                     include_self: bool = True) -> Any:
+    """Write `scatter_reduce` of the tensor into it, and return it."""
     return copy_(x, scatter_reduce(x, dim, index, src, reduce, include_self=include_self))
 
 
@@ -458,6 +459,7 @@ def _scattered_by(x: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
 
 
 def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
+    """Return a copy into which the values of `source` are written, in order, where `mask` is true."""
     return masked_scatter_(clone(broadcast_tensors(input, mask)[0]), mask, source)
 
 
@@ -489,6 +491,7 @@ def put_(x: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool 
 
 
 def put_copy(input: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool = False) -> Any:
+    """Return a copy into which values are written at places counted through the whole tensor."""
     return put_(clone(tensor_argument(input, "put")), index, source, accumulate)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from ...base.errors import BadArgument, BadIndex, BadValue
+from ...base.operands import kind_name
 from ...core.size import as_int
 from ...core.storage import TensorBase
 
@@ -21,7 +22,7 @@ def tensor_argument(value: Value | None, name: str) -> Value:
 
 def no_tensor(value: object, name: str) -> Exception:
     """Return the error for what has no array. The commonest views learn of it by its absence, at no cost to tensors."""
-    return BadArgument(f"{name}: expects a tensor, got {type(value).__name__}",
+    return BadArgument(f"{name}: expects a tensor, got {kind_name(value)}",
                        fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
 
 

@@ -30,6 +30,9 @@ def _assert_async(input: TensorBase, assert_msg: str = "") -> None:
 
 def _assert(condition: object, message: str) -> None:
     """`assert condition, message`, as a function."""
+    if not isinstance(condition, TensorBase) and hasattr(type(condition), "__torch_function__"):
+        untrue = BadValue("_assert: the condition has no truth")
+        return socket("torch_function").late_dispatch(_assert, (condition, message), untrue)  # type: ignore[no-any-return]
     if not condition:
         raise AssertionError(message)
 

@@ -38,7 +38,6 @@ from .moving import flip
 from .shape import (
     RANKS,
     as_strided,
-    broadcast_tensors,
     cat,
     chunk,
     clone,
@@ -144,9 +143,12 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
                       fix="mutagrad.broadcast_shapes((2, 1), 3)")
     if any(n < 0 for s in plain for n in s):
         raise BadValue(f"broadcast_shapes: negative size in {plain}", fix="sizes of 0 or more")
-    point = make(np.zeros(()))
-    common: Size = broadcast_tensors(point, *(expand(point, *s) for s in plain))[0].shape
-    return common
+    try:
+        return Size(np.broadcast_shapes(*map(tuple, plain)))
+    except ValueError:
+        raise ShapeError("broadcast_shapes: Shape mismatch: objects cannot be broadcast to a single shape: "
+                         f"{', '.join(str(tuple(s)) for s in plain)}",
+                         fix="sizes that are equal or 1, counted from the last") from None
 
 
 def block_diag(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
@@ -535,11 +537,11 @@ def resize_as_(x: TensorBase, the_template: TensorBase, *, memory_format: memory
 
 def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
          stride: Sequence[int] | None = None) -> Any:
-    """Make the tensor a window on the memory of another: all of it, or as described. Under no_grad a leaf stays one."""
+    """Make the tensor a window on the memory of another: all of it, or as described. Under no_grad its history stays."""
     if OTHER_KIND:
         check_inside(x)
-    leaf = x.requires_grad and x.is_leaf and not mode.grad
-    if not leaf:
+    unrecorded = x.requires_grad and not mode.grad
+    if not unrecorded:
         _without_history(x, "set_")
     if source is None:
         source = make(np.empty(0, x._array.dtype))
@@ -554,7 +556,7 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int
     if size is not None:
         shape = sizes((size,))
         source = as_strided(source, shape, dense_strides(shape, 1) if stride is None else stride, storage_offset)
-    if leaf:
+    if unrecorded:
         x.data = source
         return x
     x._storage = source._storage

@@ -231,12 +231,18 @@ def unsqueeze(input: TensorBase, dim: int | None = None, *, axis: int | None = N
     return view(input, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]), input._offset or 0)
 
 
-def squeeze(input: TensorBase, dim: Dims = None, *, axis: Dims = None) -> Any:
-    """Leave out dimensions of size one: all, or those named that are of size one."""
-    array, dim = tensor_argument(input, "squeeze")._array, axis if dim is None else dim
-    dims = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
-    gone = tuple([d for d in dims if array.shape[d] == 1])
+def squeeze(input: TensorBase, *dims: Dims, dim: Dims = None, axis: Dims = None) -> Any:
+    """Leave out dimensions of size one: all, or those named that are of size one, one by one or as a sequence."""
+    array = tensor_argument(input, "squeeze")._array
+    dim = one_by_one(dims, axis if dim is None else dim)
+    named = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
+    gone = tuple([d for d in named if array.shape[d] == 1])
     return view_of(input, array.squeeze(gone), input._offset or 0)
+
+
+def one_by_one(given: Sequence[Any], named: Any) -> Any:
+    """Return dimensions that are given one by one, as one sequence, or by name."""
+    return named if not given else given[0] if len(given) == 1 else tuple(given)
 
 
 def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
@@ -269,9 +275,9 @@ def expand_as(input: TensorBase, other: TensorBase) -> Any:
     return expand(tensor_argument(input, "expand_as"), *tensor_argument(other, "expand_as")._array.shape)
 
 
-def broadcast_to(input: TensorBase, size: Sequence[int]) -> Any:
-    """Expand to a shape."""
-    return expand(tensor_argument(input, "broadcast_to"), *size)
+def broadcast_to(input: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
+    """Expand to a shape, given as a sequence or one by one."""
+    return expand(tensor_argument(input, "broadcast_to"), *shape, size=size)
 
 
 def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
@@ -300,7 +306,7 @@ def select(input: TensorBase, dim: int, index: int) -> Any:
     if index.__class__ is not int:
         index = as_int(index, "select")
     if not -n <= index < n:
-        raise BadIndex(f"select: index {index} is out of range for dimension {dim} of size {n}",
+        raise BadIndex(f"select: index {index} is out of bounds for dimension {dim} with size {n}",
                        fix=f"an index from {-n} to {n - 1}")
     index %= n
     picked = array[(slice(None),) * dim + (index, ...)]
@@ -556,6 +562,19 @@ def has_format(x: TensorBase, memory_format: memory_format | None) -> bool:
         return x._array.ndim == RANKS[memory_format] and bool(np.moveaxis(x._array, 1, -1).flags.c_contiguous)
     check_format("is_contiguous", memory_format)
     return bool(x._array.flags.c_contiguous)
+
+
+_FORMATS = {rank: memory_format for memory_format, rank in RANKS.items()}
+
+
+def in_format_of(x: TensorBase, result: TensorBase) -> Any:
+    """Return a result of images or volumes with the channels last, if they have them so, as PyTorch does."""
+    if x._offset is None or result._array.ndim != x._array.ndim:  # a whole storage is in C order
+        return result
+    kept = _FORMATS.get(x._array.ndim)
+    if kept is None or x._array.flags.c_contiguous or not has_format(x, kept):
+        return result
+    return copied(result, memory_format=kept)
 
 
 def contiguous(x: TensorBase, memory_format: memory_format | None = None) -> Any:

@@ -8,13 +8,14 @@ from weakref import ref
 
 from ...autograd import _functions as _functions, is_grad_enabled as is_grad_enabled
 from ...base.device import device as Device
-from ...base.errors import BadValue, NotSupported
+from ...base.errors import BadValue, LinAlgError, NotSupported
 from ...base.layout import memory_format
 from ...base.modes import Block, Relative, mode
 from ...core.backward import running
 from ...core.dtypes import dtype as ElementType
 from ...core.graph import Leaf, Node, Writer
 from ...tensors.tensor import Tensor, disabled_torch_function
+from . import _functorch as _functorch
 
 
 class DisableTorchFunctionSubclass(Block):
@@ -34,6 +35,7 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 _TensorMeta = type(Tensor)
 _disabled_torch_function_impl = disabled_torch_function
+_LinAlgError = LinAlgError
 
 
 def _is_torch_function_enabled() -> bool:
@@ -46,11 +48,16 @@ def _is_torch_function_mode_enabled() -> bool:
 
 
 # Names of what PyTorch's C++ library could do to an operation. Operations here are not dispatched by them.
-_KEYS = """
-    Undefined CPU CUDA MPS XPU Meta SparseCPU SparseCUDA QuantizedCPU QuantizedCUDA BackendSelect Python Functionalize
-    ADInplaceOrView AutogradOther AutogradCPU AutogradCUDA AutogradMPS AutogradXPU AutogradMeta AutocastCPU AutocastCUDA
-    FuncTorchBatched PreDispatch Autograd CompositeImplicitAutograd CompositeExplicitAutograd"""
-DispatchKey: Any = Enum("DispatchKey", [(name, name) for name in _KEYS.split()], type=str)  # type: ignore[misc]
+_BACKENDS = ("CPU", "CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "Meta",
+             "PrivateUse1", "PrivateUse2", "PrivateUse3")
+_KINDS = ("", "Autograd", "Sparse", "SparseCsr", "Quantized", "NestedTensor")
+_ALONE = """
+    Undefined BackendSelect Python Functionalize ADInplaceOrView AutogradOther AutocastCPU AutocastCUDA AutocastHPU
+    AutocastIPU AutocastMPS AutocastPrivateUse1 AutocastXPU FuncTorchBatched PreDispatch Autograd
+    CompositeImplicitAutograd CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional Conjugate Negative
+    ZeroTensor Dense Sparse SparseCsr Quantized NestedTensor AutogradNestedTensor"""
+_KEYS = [*(kind + backend for kind in _KINDS for backend in _BACKENDS), *_ALONE.split()]
+DispatchKey: Any = Enum("DispatchKey", [(name, name) for name in _KEYS], type=str)  # type: ignore[misc]
 
 
 class DispatchKeySet(frozenset[str]):
@@ -68,6 +75,18 @@ class DispatchKeySet(frozenset[str]):
 
 class Graph:
     """A compiled program; there are none."""
+
+
+class TensorType:
+    """The type of tensors in a compiled program; there are none."""
+
+    def __init__(self, *arguments: Any) -> None:
+        raise NotSupported("TensorType: programs are not compiled to PyTorch's types", fix="mutagrad.Tensor")
+
+    @classmethod
+    def get(cls) -> Any:
+        """Raise: there is none to return."""
+        return cls()
 
 
 class PyTorchFileReader:

@@ -13,6 +13,7 @@ __all__ = ["Attribute", "Final", "RecursiveScriptModule", "ScriptFunction", "Scr
            "unused", "wait"]
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Module)
 _isinstance = isinstance
 Dict, List, Tuple = dict, list, tuple  # which PyTorch's module happens to have
 
@@ -37,6 +38,10 @@ class RecursiveScriptModule(ScriptModule):
 
 class ScriptFunction:
     """A function that was compiled; there are none."""
+
+
+class Error(RuntimeError):
+    """Told of errors in compiled programs, of which there are none."""
 
 
 class TracerWarning(Warning):
@@ -69,8 +74,9 @@ def _compiled_only(name: str) -> NotSupported:
                         fix="module.eval(), and call it")
 
 
-def trace_module(mod: Module, inputs: dict[str, Any], **settings: Any) -> NoReturn:
-    raise _compiled_only("trace_module")
+def trace_module(mod: M, inputs: dict[str, Any], **settings: Any) -> M:
+    """Return the module itself: each of its methods does what its trace would do."""
+    return mod
 
 
 def freeze(mod: Module, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True) -> NoReturn:

@@ -21,9 +21,11 @@ def parse_args(*descriptors: str) -> Callable[[F], F]:
     return lambda function: function
 
 
-def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> NoReturn:
-    raise NotSupported(f"onnx.register_custom_op_symbolic: {symbolic_name} is for an export, "
-                       "and models are not exported", fix="leave it out")
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
+    """Take what an export would call for an operation; libraries give it when they are imported. None is exported."""
+
+
+unregister_custom_op_symbolic = register_custom_op_symbolic
 
 
 symbolic_opset11 = symbolic_helper = sys.modules[__name__]

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from ...base.errors import BadArgument, BadValue
-from ...core.dtypes import float64
-from ...ops.create.create import as_tensor
+from ...core.dtypes import float64, int64
+from ...ops.create.create import as_tensor, empty
 from ...ops.random.draws import randint, randperm
 from ...ops.random.generator import Generator, default_generator
 from ...ops.random.sampling import multinomial
@@ -48,7 +48,7 @@ class SequentialSampler(Sampler[int]):
 
 def draw_seed(generator: Generator | None) -> int:
     """Draw a number to seed something else with."""
-    return int(randint(0, 2**63 - 1, (), generator=generator).item())
+    return int(empty((), dtype=int64).random_(generator=generator).item())
 
 
 def _count(value: Any, name: str) -> int:
@@ -81,14 +81,18 @@ class RandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         generator = self.generator or Generator().manual_seed(draw_seed(default_generator))
-        return islice(self._endless(len(self.data_source), generator), self.num_samples)
-
-    def _endless(self, size: int, generator: Generator) -> Iterator[int]:
-        while size:
-            if self.replacement:
-                yield from randint(size, (32,), generator=generator).tolist()
-            else:
-                yield from randperm(size, generator=generator).tolist()
+        size = len(self.data_source)
+        if not size:
+            return
+        if self.replacement:
+            for start in range(0, self.num_samples, 32):
+                count = min(32, self.num_samples - start)
+                yield from randint(size, (count,), generator=generator).tolist()
+            return
+        for _ in range(self.num_samples // size):
+            yield from randperm(size, generator=generator).tolist()
+        # Also if none of them is wanted: PyTorch draws an order more, which a generator of the user's shows.
+        yield from randperm(size, generator=generator).tolist()[:self.num_samples % size]
 
     def __len__(self) -> int:
         return self.num_samples

@@ -167,7 +167,13 @@ def _seed(base_seed: int, number: int) -> None:
     """Different random numbers in each worker, the same each time that the loader's seed is the same."""
     manual_seed(base_seed + number)
     python_random.seed(base_seed + number)
-    np.random.seed(np.random.SeedSequence([number, base_seed]).generate_state(4))
+    np.random.seed(_generate_state(base_seed, number))
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Return the seed of NumPy's random numbers in a worker: PyTorch's, which is NumPy's own mixture of these words."""
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return np.random.SeedSequence(words).generate_state(4).tolist()  # type: ignore[no-any-return]
 
 
 def _sender(connection: Connection) -> Callable[[bytes], None]:

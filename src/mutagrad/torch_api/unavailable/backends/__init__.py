@@ -2,7 +2,7 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-_SWITCHES = frozenset(["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"])
+_SWITCHES = frozenset(["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"])
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,0 +1,59 @@
+"""Methods of tensors that only sparse ones have an answer to; of a dense one they say so."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base.errors import NotSupported
+from ..tensors.tensor import Tensor
+from .tensor import SparseTensor
+
+METHODS = """
+    coalesce is_coalesced _coalesced_ indices values _indices _values crow_indices col_indices ccol_indices row_indices
+    sparse_dim dense_dim _nnz _dimI _dimV"""
+
+
+def _parts(name: str, kind: str, doc: str) -> Callable[[Tensor], Any]:
+    def method(self: Tensor) -> Any:
+        found = getattr(type(self), name, None) if isinstance(self, SparseTensor) else None
+        if found is None or found is method or getattr(found, "__wrapped__", None) is method:
+            layout = str(self.layout).rpartition(".")[2].capitalize()
+            raise NotSupported(f"{name} expected {kind} tensor layout but got {layout}", fix="x.to_sparse()")
+        return found(self)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = doc
+    return method
+
+
+_COO = "sparse coordinate"
+coalesce = _parts("coalesce", _COO, "Return the same with places in order, each once.")
+is_coalesced = _parts("is_coalesced", _COO, "Whether the places are known to be in order, each once.")
+indices = _parts("indices", _COO, "Return the places of a sparse tensor, a column for each value.")
+_indices = _parts("_indices", _COO, "Return the places, coalesced or not.")
+values = _parts("values", "sparse", "Return the values of a sparse tensor.")
+_values = _parts("_values", "sparse", "Return the values, coalesced or not.")
+crow_indices = _parts("crow_indices", "sparse row compressed", "Return where each row begins.")
+col_indices = _parts("col_indices", "sparse row compressed", "Return the column of each value.")
+ccol_indices = _parts("ccol_indices", "sparse column compressed", "Return where each column begins.")
+row_indices = _parts("row_indices", "sparse column compressed", "Return the row of each value.")
+_nnz = _parts("_nnz", "sparse", "Return how many values there are.")
+
+
+def sparse_dim(self: Tensor) -> int:
+    """Return how many dimensions have indices: none of a dense tensor."""
+    return type(self).sparse_dim(self) if isinstance(self, SparseTensor) else 0
+
+
+def dense_dim(self: Tensor) -> int:
+    """Return how many dimensions its values have: all of a dense tensor."""
+    return type(self).dense_dim(self) if isinstance(self, SparseTensor) else self.dim()
+
+
+def _coalesced_(self: Any, coalesced: bool) -> Any:
+    """Say that the places of a sparse tensor are in order, each once; nobody checks."""
+    is_coalesced(self)  # which raises for all but those in coordinates
+    return type(self)._coalesced_(self, coalesced)
+
+
+_dimI, _dimV = sparse_dim, dense_dim

@@ -1,0 +1,145 @@
+"""Runs libraries' own tests with `import torch` meaning mutagrad, and writes docs/libraries.md: `make libraries`.
+
+    make libraries ONLY="einops zuko"              # some of them
+    make libraries ONLY="einops --torch"           # under PyTorch as well: which tests pass there is what counts
+    make libraries ONLY="zuko --suites DIR"        # tests from DIR/zuko, where a repository cannot be reached
+
+Each library has an environment of its own, build/libraries/NAME, without PyTorch. What was counted is kept in results.json, so
+that libraries may be run one by one.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+
+from .table import LIBRARIES, Library
+
+ROOT = Path(__file__).parents[2]
+WORK, RESULTS, DOCUMENT = ROOT / "build/libraries", Path(__file__).parent / "results.json", ROOT / "docs/libraries.md"
+TORCH = "torch==2.13.0"
+LIMIT = 3600  # seconds for a suite
+
+
+def environment(library: Library, torch: bool) -> Path:
+    """Make an environment with the library in it, and return its interpreter."""
+    folder = WORK / (library.name + "-torch" * torch)
+    python = folder / "bin/python"
+    if not (folder / "ready").exists():
+        venv.create(folder, with_pip=True, clear=True)
+        pip = [str(python), "-m", "pip", "install", "-q"]
+        subprocess.run([*pip, "numpy", "scipy", "pytest", "ml_dtypes", TORCH if torch else f"-e{ROOT}"], check=True)
+        subprocess.run([*pip, "--no-deps", f"{library.name}=={library.version}", *library.needs.split()], check=True)
+        (folder / "ready").touch()
+    return python
+
+
+def suite(library: Library, python: Path, given: Path | None) -> Path:
+    """Return a folder with the tests: one that was given, the library's repository, or its archive on PyPI."""
+    if given is not None and (given / library.name).exists():
+        return given / library.name
+    folder = WORK / f"{library.name}-{library.version}"
+    if folder.exists():
+        return folder if library.home else next(folder.iterdir())
+    if library.home:
+        for tag in (f"v{library.version}", library.version):
+            if not subprocess.run(["git", "clone", "-q", "--depth", "1", "-b", tag, library.home, str(folder)]).returncode:
+                return folder
+        raise SystemExit(f"{library.name}: {library.home} has no tests of {library.version} that can be reached; "
+                         "--suites DIR takes them from DIR")
+    command = [str(python), "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(WORK)]
+    subprocess.run([*command, f"{library.name}=={library.version}"], check=True)
+    archive = next(WORK.glob(f"{library.name.replace('-', '[-_]')}-{library.version}.tar.gz"))
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    return next(folder.iterdir())
+
+
+def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> dict[str, str]:
+    """Run the suite; return for each test "" if it passed, "skipped", or the first line of why it failed."""
+    report = WORK / f"{library.name}{'-torch' * torch}.xml"
+    report.unlink(missing_ok=True)
+    run = [str(python), "-m", *([] if torch else ["mutagrad", "run", "-m"]), "pytest"]
+    try:
+        subprocess.run([*run, "-q", "-p", "no:cacheprovider", "-p", "no:warnings", "--tb=short", f"--junitxml={report}",
+                        *library.tests.split()], cwd=tests, timeout=LIMIT, stdout=subprocess.DEVNULL,
+                       env={**os.environ, **library.settings})
+    except subprocess.TimeoutExpired:
+        raise SystemExit(f"{library.name}: no end after {LIMIT} s") from None
+    found = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        wrong = [part for part in case if part.tag in ("failure", "error")]
+        why = (wrong[0].get("message") or "?").splitlines()[0] if wrong else ""
+        name = f"{case.get('classname')}.{case.get('name')}"
+        found[name] = why or ("skipped" if case.find("skipped") is not None else "")
+    return found
+
+
+def counted(here: dict[str, str], there: dict[str, str] | None) -> dict[str, object]:
+    """Return the figures: of the tests that pass under PyTorch, if it was asked."""
+    if there is not None:
+        here = {name: why for name, why in here.items() if there.get(name) == ""}
+    failed = {name: why for name, why in here.items() if why not in ("", "skipped")}
+    return {"passed": sum(why == "" for why in here.values()), "failed": len(failed), "compared": there is not None,
+            "skipped": sum(why == "skipped" for why in here.values()),
+            "reasons": Counter(why[:110] for why in failed.values()).most_common(3)}
+
+
+def document(results: dict[str, dict[str, object]]) -> str:
+    rows = []
+    for library in LIBRARIES:
+        row = results.get(library.name)
+        if row is None:
+            rows.append(f"| {library.name} | {library.version} | not run yet | | | |")
+            continue
+        passed, failed = int(str(row["passed"])), int(str(row["failed"]))
+        share = passed / max(passed + failed, 1)
+        reasons = "; ".join(f"{count} × `{why.replace('|', '/').replace('`', '')}`" for why, count in row["reasons"])  # type: ignore[attr-defined]
+        rows.append(f"| {library.name} | {row['version']} | {passed:,}{'' if row['compared'] else ' *'} | {failed:,} | "
+                    f"{share:.1%} of {library.bar:.0%} | {reasons} |")
+    return HEAD + "\n".join(rows) + "\n"
+
+
+HEAD = """# Libraries
+
+Libraries that are written for PyTorch, and their own tests with `import torch` meaning mutagrad. `make libraries` runs them, each
+in an environment of its own without PyTorch, and writes this page. What counts is the tests that pass under PyTorch 2.13; a
+star says that this was not asked, and all that are not skipped are counted.
+
+| library | version | passed | failed | share, of the bar | most frequent reasons |
+|---|---|--:|--:|--:|---|
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make libraries", description="Run libraries' own tests with torch meaning mutagrad.")
+    parser.add_argument("names", nargs="*", help="libraries; all of them if none is named")
+    parser.add_argument("--torch", action="store_true", help="run the tests under PyTorch, too, and count those that pass there")
+    parser.add_argument("--suites", type=Path, help="a folder that has tests, each in a folder of its library's name")
+    given = parser.parse_args()
+    unknown = set(given.names) - {library.name for library in LIBRARIES}
+    if unknown:
+        parser.error(f"no such library: {', '.join(sorted(unknown))}")
+    WORK.mkdir(parents=True, exist_ok=True)
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for library in LIBRARIES:
+        if given.names and library.name not in given.names:
+            continue
+        python = environment(library, False)
+        tests = suite(library, python, given.suites)
+        there = outcomes(library, environment(library, True), tests, True) if given.torch else None
+        results[library.name] = {"version": library.version, **counted(outcomes(library, python, tests, False), there)}
+        print(library.name, results[library.name], flush=True)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        DOCUMENT.write_text(document(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
