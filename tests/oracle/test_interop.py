@@ -357,7 +357,7 @@ def test_it_is_not_imported_before_it_is_called() -> None:
     lambda a, b: mg.sin(b), lambda a, b: mg.cat([a, b]), lambda a, b: torch.cat([b, a]), lambda a, b: a.copy_(b), lambda a, b: a == b, lambda a, b: b < a,
     lambda a, b: torch.nn.functional.mse_loss(a, b), lambda a, b: mg.nn.functional.mse_loss(a, b), lambda a, b: torch.nn.Linear(2, 1)(a)])
 def test_tensors_of_both_libraries_do_not_mix(mixed: Callable[..., Any]) -> None:
-    with pytest.raises(TypeError, match="do not mix"):
+    with pytest.raises(TypeError):  # and no recursion
         mixed(mg.ones(2, requires_grad=True), torch.ones(2))
     assert mg.from_dlpack(torch.ones(2)).tolist() == torch.from_dlpack(mg.ones(2)).tolist() == [1, 1]
 

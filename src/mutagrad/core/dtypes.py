@@ -98,13 +98,13 @@ complex64, complex128 = map(dtype, ("complex64", "complex128"))
 float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu = (
     _NotHeld(f"float8_{kind}", FLOAT, 1) for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"))
 complex32 = chalf = _NotHeld("complex32", COMPLEX, 4)
-qint8, quint8, qint32, quint4x2, quint2x4 = (
-    _NotHeld(name, INTEGER, size) for name, size in (("qint8", 1), ("quint8", 1), ("qint32", 4), ("quint4x2", 1),
-                                                     ("quint2x4", 1)))
 # As what elements of these types are loaded from files: types that hold all of their values.
 LOADED_AS: dict[dtype, dtype] = {
     **dict.fromkeys((float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu), float32),
     complex32: complex64}
+qint8, quint8, qint32, quint4x2, quint2x4 = (
+    _NotHeld(name, INTEGER, size) for name, size in (("qint8", 1), ("quint8", 1), ("qint32", 4), ("quint4x2", 1),
+                                                     ("quint2x4", 1)))
 half, float_, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 short, int_, long = int16, int32, int64
 

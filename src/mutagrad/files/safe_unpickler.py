@@ -356,10 +356,11 @@ def sparse(kind: Any, parts: Any, requires_grad: Any = False, *, meter: Meter | 
     for part in parts[:count - 1] if meter is not None else ():
         meter.read(memory_of(part), part._array.size)  # type: ignore[union-attr]
     try:
-        made = _sparse(kind, parts[:count], Size(parts[count]), len(parts) > count + 1 and parts[count + 1] is True)
+        plain = tuple(part.detach() for part in parts[:count])
+        made = _sparse(kind, plain, Size(parts[count]), len(parts) > count + 1 and parts[count + 1] is True)
     except MutagradError as error:
         refuse(f"the parts of a sparse tensor do not fit: {error.args[0].partition(chr(10))[0][:200]}")
-    return made.requires_grad_() if requires_grad is True else made
+    return made.requires_grad_() if requires_grad is True or parts[count - 1].requires_grad else made
 
 
 def _sparse(kind: layout, parts: tuple[Any, ...], size: Size, coalesced: bool) -> Any:
@@ -373,17 +374,17 @@ def typed_storage(values: Any) -> TypedStorage:
     return TypedStorage(values) if isinstance(values, Tensor) else refuse("a storage is not made of a tensor")
 
 
-LAYOUTS = {f"torch.{kind.name}": kind for kind in (strided, *SPARSE)}
 FACTORIES: dict[str, Any] = {f"builtins.{kind.__name__}": kind for kind in (bool, int, float, str, list, dict, set)}
+LAYOUTS = {f"torch.{kind.name}": kind for kind in (strided, *SPARSE)}
 CONTAINERS: dict[str, Callable[..., Any]] = {  # of keys: their first argument is the meter
     "collections.OrderedDict": _ordered,
     "collections.Counter": _counter,
     "builtins.set": _set,
-    **{name: lambda meter, *parts: sparse(*parts, meter=meter)
-       for name in ("torch._utils._rebuild_sparse_tensor", f"{sparse.__module__}.{sparse.__name__}")},
     "collections.deque": _deque,
     "collections.defaultdict": _default,
     **numpy_pickle.METERED,
+    **{name: lambda meter, *parts: sparse(*parts, meter=meter)
+       for name in ("torch._utils._rebuild_sparse_tensor", f"{sparse.__module__}.{sparse.__name__}")},
 }
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "argparse.Namespace": _namespace,

@@ -212,13 +212,14 @@ class _Values:
 
 
 def _parts(tensor: Any) -> tuple[Any, ...]:
-    """Return what a sparse tensor is made of."""
-    size = tuple(tensor.shape)
+    """Return what a sparse tensor is made of; its values say whether it requires a gradient."""
+    size, wanted = tuple(tensor.shape), tensor.requires_grad
     if tensor.is_sparse:
-        return tensor._indices(), tensor._values().detach(), size, tensor.is_coalesced()
+        return tensor._indices(), tensor._values().detach().requires_grad_(wanted), size, tensor.is_coalesced()
     by_rows = tensor.layout in (sparse_csr, sparse_bsr)
     starts = tensor.crow_indices() if by_rows else tensor.ccol_indices()
-    return starts, tensor.col_indices() if by_rows else tensor.row_indices(), tensor.values().detach(), size
+    others = tensor.col_indices() if by_rows else tensor.row_indices()
+    return starts, others, tensor.values().detach().requires_grad_(wanted), size
 
 
 # -------------------------------------------------------------------------------------------------------------- reading
