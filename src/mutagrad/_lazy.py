@@ -199,7 +199,13 @@ class AliasFinder:
             if not dot:
                 return None
             below = f".{last}{below}"
-        module = import_module(f"mutagrad.{ALIASES[head]}{below}")
+        path = f"mutagrad.{ALIASES[head]}{below}"
+        try:
+            module = import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise
+            return None  # the import system says so, under the public name
         return ModuleSpec(fullname, AliasLoader(module))  # type: ignore[arg-type]
 
 

@@ -294,6 +294,8 @@ def _tensor_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad:
 def _parameter(values: Any, requires_grad: Any = True, hooks: Any = None) -> Parameter:
     if not isinstance(values, Tensor) or not _empty(hooks):
         refuse("a parameter is not made of a tensor")
+    if values._array.size > memory_of(values).buffer.size:  # elements that share memory would get memory of their own
+        refuse("a parameter has more elements than its storage")
     return Parameter(values, requires_grad is True)
 
 
@@ -311,7 +313,7 @@ def _of_type(make: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
     if name == "torch.nn.parameter.Buffer":
         made = made.as_subclass(Buffer)
     elif name == "torch.nn.parameter.Parameter" and not isinstance(made, Parameter):
-        made = Parameter(made, made.requires_grad)
+        made = _parameter(made, made.requires_grad)
     elif isinstance(kind, type) and issubclass(kind, Tensor):  # which the user has allowed
         made = made.as_subclass(kind).requires_grad_(made.requires_grad)
     elif name not in ("torch.Tensor", "torch.nn.parameter.Parameter"):

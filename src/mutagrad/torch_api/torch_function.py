@@ -81,8 +81,6 @@ def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[st
         if result is not NotImplemented:
             return result
     for value in found if before.dispatch_off == 0 else ():
-        if any(kind.__name__ == "Tensor" and kind.__module__ == "torch" for kind in type(value).__mro__):
-            raise _mixed(func)
         result = value.__torch_function__(func, types, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -90,23 +88,6 @@ def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[st
     raise NoAnswer(f"no implementation found for {name!r} on types that implement __torch_function__: "
                    f"{[type(a) for a in asked]}", why="all of them returned NotImplemented",
                    fix=f"handle {name} in __torch_function__, or call super().__torch_function__")
-
-
-def _mixed(func: Asked) -> BadArgument:
-    """Return the error for a call with a tensor of PyTorch's own, whose answer would be to make the same call."""
-    name = getattr(func, "__name__", repr(func))
-    return BadArgument(f"{name}: a tensor of mutagrad's and one of PyTorch's do not mix",
-                       why="each library records a history of its own",
-                       fix="mutagrad.from_dlpack(x.detach()), or torch.from_dlpack(x.detach()), shares the memory; "
-                           "mutagrad.interop.torch(function) shares the gradients, too")
-
-
-def _is_pytorchs(func: Asked) -> bool:
-    """Whether a function is one of PyTorch's own: of its C++ library, or of its modules."""
-    owner = getattr(func, "__self__", func)
-    places = (getattr(func, "__module__", ""), getattr(owner, "__module__", ""),
-              getattr(getattr(owner, "__objclass__", None), "__module__", ""))
-    return any(type(place) is str and place.partition(".")[0] == "torch" for place in places)
 
 
 def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], looks: bool = True,
@@ -335,8 +316,6 @@ _APPLYING = _asking(_APPLY, "apply")
 def inherited(kind: type[Tensor], func: Asked, types: Iterable[type], args: tuple[Any, ...],
               kwargs: dict[str, Any] | None) -> Any:
     """Do what `Tensor.__torch_function__` does: call the function, whose results become tensors of the subclass."""
-    if _is_pytorchs(func):
-        raise _mixed(func)
     if not all(issubclass(kind, other) for other in types):
         return NotImplemented
     result = untouched(func, args, kwargs)
