@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any
 
 from ..base.modes import Block, mode, push
+from ..base.package_name import called
 from ..tensors.tensor import Tensor
 from .torch_function import MAKERS, NAMES, NAMESPACES, answer, foreign, takes_over, unchanged, watch
 
@@ -109,7 +110,8 @@ def is_tensor_like(inp: Any) -> bool:
 
 def resolve_name(f: Callable[..., Any]) -> str | None:
     """Return the name of a function that `__torch_function__` was given."""
-    return NAMES.get(f)
+    name = NAMES.get(f)
+    return None if name is None else called(name)
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:

@@ -19,7 +19,6 @@ from ..base.errors import BadArgument
 from ..base.layout import ANSWERING, has_own_layout
 from ..base.locks import new_lock
 from ..base.modes import DISPATCHING, DROP_LAST, call_with, mode
-from ..base.package_name import called
 from ..base.sockets import socket
 from ..nn import functional, init
 from ..ops.nn import recurrent
@@ -196,7 +195,7 @@ _COMPARING = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 _OPERATORS = {f"__{form}{name}__" for name in _BINARY.split() for form in ("", "r", "i")} | _COMPARING
 NAMESPACES: dict[str, ModuleType] = {"": TOP, "nn.functional": functional, "nn.init": init, "linalg": linalg,
                                      "fft": fft, "special": special, "ops.recurrent": recurrent, "autograd": autograd}
-NAMES: dict[Asked, str] = {}  # of every function that asks, and of the readers and writers of properties
+NAMES: dict[Asked, str] = {}  # below the package, of every function that asks and of properties' readers and writers
 _lock = new_lock()
 
 
@@ -233,7 +232,7 @@ def _watch_module(path: str, module: ModuleType, by_raw: dict[int, Asked]) -> No
     for name, raw in sorted(found.items(), key=lambda item: item[0] != item[1].__name__):
         if id(raw) not in by_raw:
             by_raw[id(raw)] = (_making if name in MAKERS and path != "nn.init" else _asking)(raw, name)
-            NAMES[by_raw[id(raw)]] = called(f"{path}.{name}".lstrip("."))
+            NAMES[by_raw[id(raw)]] = f"{path}.{name}".lstrip(".")
         setattr(module, name, by_raw[id(raw)])
 
 
@@ -254,20 +253,20 @@ def _watch_tensor() -> None:
     for name, raw in sorted(methods.items(), key=rank):
         if isinstance(raw, property):
             made = asking[name] = _asking_property(raw)
-            NAMES[made.__get__] = called(f"Tensor.{name}.__get__")
-            NAMES[made.__set__] = called(f"Tensor.{name}.__set__")
+            NAMES[made.__get__] = f"Tensor.{name}.__get__"
+            NAMES[made.__set__] = f"Tensor.{name}.__set__"
         elif name in _OPERATORS or name in _SHOWN:
             asking[name] = (_operator if name in _OPERATORS else _asking)(raw, name, asking.get(_SHOWN.get(name, "")))
-            NAMES[asking[name]] = called(f"Tensor.{name}")
+            NAMES[asking[name]] = f"Tensor.{name}"
         elif isinstance(raw, FunctionType):
             if id(raw) not in by_raw:
                 by_raw[id(raw)] = _asking(raw, name)
             asking[name] = by_raw[id(raw)]
-            NAMES.setdefault(asking[name], called(f"Tensor.{name}"))
+            NAMES.setdefault(asking[name], f"Tensor.{name}")
     for name, value in asking.items():
         setattr(Tensor, name, value)
-    NAMES[Tensor.__setitem__] = called("Tensor.__setitem__")
-    NAMES[_APPLYING] = called("autograd.Function.apply")
+    NAMES[Tensor.__setitem__] = "Tensor.__setitem__"
+    NAMES[_APPLYING] = "autograd.Function.apply"
 
 
 def _exchange(owner: ModuleType | type, by_raw: dict[int, Asked]) -> None:
