@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -76,7 +77,7 @@ def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> dict[s
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
         wrong = [part for part in case if part.tag in ("failure", "error")]
-        why = (wrong[0].get("message") or "?").splitlines()[0] if wrong else ""
+        why = re.sub(r"/\S+", "…", (wrong[0].get("message") or "?").splitlines()[0]) if wrong else ""  # paths say nothing elsewhere
         name = f"{case.get('classname')}.{case.get('name')}"
         found[name] = why or ("skipped" if case.find("skipped") is not None else "")
     return found
