@@ -581,12 +581,12 @@ def retain_grad(tensor: TensorBase) -> None:
     if (leaf is None or leaf.tensor() is not tensor) and not retains_grad(tensor):
         check_separate(tensor, "retain_grad")
         enter_hook(writer, _Keeper(tensor), window_or_none(tensor), _keeper_key(tensor))
-        if tensor._offset is None:
-            number = id(tensor)
-            RETAINED[number] = ref(tensor, lambda _: RETAINED.pop(number, None))
+        number, asked = id(tensor), RETAINED if tensor._offset is None else RETAINED_VIEWS
+        asked[number] = ref(tensor, lambda _: asked.pop(number, None))
 
 
 RETAINED: dict[int, Any] = {}  # tensors, not views, whose gradient is kept, of whatever version
+RETAINED_VIEWS: dict[int, Any] = {}  # these keep that of the version on which it was asked for
 
 
 def _keep_newest() -> None:

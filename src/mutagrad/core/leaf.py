@@ -9,7 +9,7 @@ from ..base.errors import BadArgument, BadData, BadValue, DTypeError, GradientEr
 from ..base.modes import OTHER_KIND
 from ..base.operands import Array
 from ..base.provenance import to_user
-from .backward import RETAINED, check_separate, retains_grad
+from .backward import RETAINED, RETAINED_VIEWS, check_separate, retains_grad
 from .dtypes import FLOAT, of_array
 from .evidence import cut
 from .factory import window_or_none
@@ -86,8 +86,8 @@ def output_nr(tensor: TensorBase) -> int:
 
 def warn_of_no_grad(tensor: TensorBase) -> None:
     """Warn where a gradient is looked for that no sweep will ever set, as PyTorch does."""
-    leaf = tensor._storage.leaf
-    if (leaf is None or leaf.tensor() is not tensor) and id(tensor) not in RETAINED and not retains_grad(tensor):
+    leaf, asked = tensor._storage.leaf, id(tensor) in RETAINED or id(tensor) in RETAINED_VIEWS
+    if (leaf is None or leaf.tensor() is not tensor) and not asked and not retains_grad(tensor):
         warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: backward() sets "
                       "it for leaves only, so it stays None. x.retain_grad() before backward() keeps the gradient of "
                       "a computed tensor; if the leaf was meant, read its .grad", UserWarning, stacklevel=to_user())
