@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,14 @@ from mutagrad import interop
 
 jax = pytest.importorskip("jax", reason="the extra `xla`")
 jnp = jax.numpy
+
+
+@pytest.fixture(autouse=True)
+def _types_of_four_bytes() -> Iterator[None]:
+    """JAX's own setting, whatever other tests in this process use it for."""
+    with jax.enable_x64(False):
+        yield
+
 
 
 def table(x: Any, y: Any) -> Any:

@@ -26,12 +26,10 @@ from samples import (
     CORE,
     INPUT_TYPES,
     KINKS,
-    PROMOTE_TYPES,
     RESULT_TYPES,
     SAMPLES,
     UNSAMPLED,
     WITH_NUMBER,
-    WITH_ZERO_DIM,
     Array,
     Sample,
     listed,
@@ -695,7 +693,7 @@ OTHERS = {
 
 def promoted(dtype: str, other: Any) -> str:
     if isinstance(other, np.ndarray):
-        return (PROMOTE_TYPES if other.ndim else WITH_ZERO_DIM)[dtype, other.dtype.name]
+        return np.result_type(np.dtype(dtype), other).name
     kind = "a bool" if isinstance(other, (bool, np.bool_)) else "an int" if isinstance(other, (int, np.integer)) else "a float"
     return WITH_NUMBER[dtype, kind]
 
@@ -704,7 +702,7 @@ def promoted(dtype: str, other: Any) -> str:
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("sign", OPERATORS)
 def test_operators_beside_numbers_and_arrays(sign: str, other: str, dtype: str) -> None:
-    """On either side: the values are NumPy's, the types PyTorch's, the result is a tensor, and the gradient flows."""
+    """On either side: values are NumPy's, types PyTorch's (of arrays, NumPy's), the result is a tensor, the gradient flows."""
     array, value = np.array([1, 2, 3]).astype(dtype), OTHERS[other]
     value = np.array([2, 1, 3]).astype(dtype) if other == "tensor" else value
     common = promoted(dtype, value)
@@ -718,8 +716,8 @@ def test_operators_beside_numbers_and_arrays(sign: str, other: str, dtype: str) 
         expected = OPERATORS[sign](*((a, b) if left else (b, a)))
         assert isinstance(result, mg.Tensor)
         close(result.detach().numpy(), expected, 1e-6)
-        integer_quotient = sign == "/" and "float" not in common
-        assert result.dtype.name == ("bool" if expected.dtype == bool and sign not in "&|^" else "float32" if integer_quotient else common)
+        integer_quotient, quotient = sign == "/" and "float" not in common, "float64" if isinstance(value, np.ndarray) and other != "tensor" else "float32"
+        assert result.dtype.name == ("bool" if expected.dtype == bool and sign not in "&|^" else quotient if integer_quotient else common)
         if result.requires_grad:
             x.grad = None
             result.sum().backward()

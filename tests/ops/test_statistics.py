@@ -161,7 +161,7 @@ SEVERAL = {
 
 @pytest.mark.parametrize("name", SEVERAL)
 def test_out_of_several_results(name: str) -> None:
-    """Values, gradient and the kind of tuple are those without `out=`; what does not fit is refused before anything is written."""
+    """Values, gradient and the kind of tuple are those without `out=`; what cannot be written is refused before anything is."""
     array = np.random.default_rng(4).normal(size=(3, 4))
     x, y = leaf(array), leaf(array)
     expected = getattr(mg, name)(x, **SEVERAL[name])
@@ -175,7 +175,7 @@ def test_out_of_several_results(name: str) -> None:
         assert x.grad.tolist() == y.grad.tolist()
     kept = mg.full_like(expected[0].detach(), 4)
     with pytest.raises(RuntimeError):
-        getattr(mg, name)(x, **SEVERAL[name], out=(kept, mg.zeros(9, 9)))
+        getattr(mg, name)(x, **SEVERAL[name], out=(kept, mg.zeros(9, 9, requires_grad=True)))  # resizing a leaf
     assert (kept == 4).all()
     with pytest.raises(TypeError):
         getattr(mg, name)(x, **SEVERAL[name], out=kept)

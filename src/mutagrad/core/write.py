@@ -322,9 +322,7 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
     shape = _common_shape(op, arrays)
     if target._array.shape != shape:
         if any(target is t for t in arguments):
-            raise ShapeError(f"{op.name}: a result of shape {shape} cannot be written into a tensor of shape "
-                             f"{target._array.shape}", why="a write in place never changes the shape of its target",
-                             fix=f"y = mutagrad.{op.name}(x, ...)")
+            raise _cannot_grow(op.name, target, shape)
         return _into_another_shape(op, target, tensors, arrays, settings, shape)
     array = target._array
     try:
@@ -349,6 +347,21 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         raise dtype_error(op, arrays, error) from None
     except MemoryError as error:
         raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
+
+
+def check_stays(name: str, target: Any, *others: Any) -> None:
+    """Raise if operands of a write in place do not fit into its target. (Those that do not broadcast raise later.)"""
+    for other in others:
+        if isinstance(other, TensorBase):
+            shape, steps = target._array.shape, other._array.ndim - target._array.ndim
+            if steps > 0 or any(n != 1 and n != m for n, m in zip(other._array.shape[::-1], shape[::-1])):
+                raise _cannot_grow(name, target, other._array.shape)
+
+
+def _cannot_grow(name: str, target: TensorBase, shape: Shape) -> ShapeError:
+    return ShapeError(f"{name}: a result of shape {shape} cannot be written into a tensor of shape "
+                      f"{target._array.shape}", why="a write in place never changes the shape of its target",
+                      fix=f"y = mutagrad.{name.rstrip('_')}(x, ...)")
 
 
 def _into_another_shape(op: Op, target: TensorBase, tensors: Any, arrays: Any, settings: tuple[Any, ...],

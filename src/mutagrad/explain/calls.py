@@ -45,9 +45,9 @@ _SHOWN = {"__getitem__": "x[i]", "__setitem__": "x[i] =", "__rsub__": "sub", "__
 
 
 def tensors_in(value: Any, depth: int = 3) -> Iterator[TensorBase]:
-    """Yield the tensors in an argument or a result, also those inside of lists, tuples and dicts."""
+    """Yield the tensors in an argument or a result, those inside of lists and dicts too; of sparse ones, the values."""
     if isinstance(value, TensorBase):
-        yield value
+        yield value._numbers if getattr(value, "_own_layout", False) else value
     elif depth and isinstance(value, (list, tuple, dict)):
         for part in value.values() if isinstance(value, dict) else value:
             yield from tensors_in(part, depth - 1)

@@ -154,9 +154,10 @@ class Trace(Recorder):
 
     def _name_operands(self, call: Call) -> None:
         for position, value in enumerate(call.args):
-            lane = self._lane(value) if isinstance(value, TensorBase) and hasattr(value, "_storage") else None
-            if lane is not None and lane.seen_as is None and value._offset is None:
-                lane.seen_as = call.where, call.name, position
+            for tensor in distinct(tensors_in(value, 0)):
+                lane = self._lane(tensor)
+                if lane is not None and lane.seen_as is None and tensor._offset is None:
+                    lane.seen_as = call.where, call.name, position
 
     def _note_reads(self, event: Event, call: Call, given: list[Any]) -> None:
         target = call.args[0] if call.args and call.name in ONLY_WRITE else call.kwargs.get("out")

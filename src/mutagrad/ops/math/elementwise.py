@@ -27,7 +27,7 @@ from ...core.number import PLAIN, number
 from ...core.op import RAW, RECORDED, Op, same, zero
 from ...core.promote import as_operand, operand_dtype
 from ...core.storage import TensorBase as Tensor
-from ...core.write import into
+from ...core.write import check_stays, into
 
 Value = Tensor | complex  # int and float pass for complex where types are checked
 
@@ -559,6 +559,7 @@ def pow_(x: Tensor, exponent: Value) -> Any:
 
 def clamp_(x: Tensor, min: Value | None = None, max: Value | None = None) -> Any:
     """Write each element, kept between bounds, into the tensor; return the tensor."""
+    check_stays("clamp_", x, min, max)
     return clamp(x, min, max, out=x)
 
 

@@ -19,6 +19,7 @@ from ...core.op import RAW, RECORDED, zero
 from ...core.out_arg import write_out
 from ...core.promote import as_operand, operand_dtype
 from ...core.storage import TensorBase as Tensor
+from ...core.write import check_stays
 from ..reduce.reductions import sum_dims
 from ..shape.shape import tensor_argument, unsqueeze
 from . import elementwise as basic
@@ -442,6 +443,7 @@ def ldexp_(x: Tensor, other: Value) -> Any:
 
 def float_power_(x: Tensor, exponent: Value) -> Any:
     """Raise a tensor of doubles to a power in place; return the tensor."""
+    check_stays("float_power_", x, exponent)
     return float_power(x, exponent, out=x)
 
 
