@@ -32,11 +32,11 @@ def by_slot(args: Sequence[Any], kwargs: Mapping[str, Any], parameters: str = ""
 
 
 def tensors_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tensors among arguments by slot, those in sequences too."""
+    """Return the tensors among arguments by slot, those in sequences too; of sparse ones the values."""
     found = {}
     for slot, value in values.items():
         if is_tensor(value):
-            found[slot] = value
+            found[slot] = value._numbers if getattr(value, "_own_layout", False) else value
         elif isinstance(value, (tuple, list)):
             found |= tensors_of({f"{slot}.{i}": v for i, v in enumerate(value)})
     return found

@@ -118,4 +118,4 @@ def _tell_new_threads() -> None:
 
 def _name(func: Callable[..., Any]) -> str:
     """Return the public name of a function without the package's: `Tensor.mul`, `nn.functional.linear`."""
-    return torch_function.NAMES.get(func, f".{getattr(func, '__name__', func)}").partition(".")[2]
+    return torch_function.NAMES.get(func, getattr(func, "__name__", str(func)))
