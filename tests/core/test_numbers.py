@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from mutagrad.errors import MissingExtra
 
 import mutagrad as mg
 from mutagrad import distributions as D, nn, optim
+from mutagrad.errors import MissingExtra
 from samples import ALIASES, SAMPLES, Sample, listed, named
 from test_modules import LAYERS
 from test_ops import public

@@ -5,9 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from mutagrad.errors import MissingExtra
 
 import mutagrad
+from mutagrad.errors import MissingExtra
 
 from .generator import generate
 from .judge import Discarded, OnArrays, first_order, judge, report, shrunk
