@@ -277,6 +277,6 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     """Return the public names: no private ones, and no rooms that are only places of files."""
-    here = {name for name, value in globals().items() if not isinstance(value, _lazy.ModuleType)}
+    here = {name for name, value in globals().items() if not isinstance(value, type(_lazy))}
     every = here | _lazy.FUNCTIONS.keys() | _lazy.WRITES | _lazy.MODULES | {"autograd"}
     return sorted(name for name in every if name[0] != "_" or name == "__version__")
