@@ -339,3 +339,13 @@ def test_devices_by_name() -> None:
     assert _get_available_device_type() is None and _get_device_module("cpu") is mg.cpu
     with pytest.raises(RuntimeError, match="no device"):
         _get_device_module("abacus")
+
+
+def test_containers_of_pytorchs_own_modules() -> None:
+    from mutagrad.utils import _pytree
+
+    largest = mg.ones(3).max(0)
+    assert _pytree.is_structseq(largest) and _pytree.is_structseq_instance(largest) and _pytree.is_structseq_class(type(largest))
+    assert not _pytree.is_structseq((1, 2)) and not _pytree.is_structseq_instance(type(largest))
+    assert _pytree._list_flatten([1, 2]) == ([1, 2], None) and _pytree._list_unflatten([1], None) == [1]
+    assert _pytree._list_flatten_with_keys([5])[0] == [(_pytree.SequenceKey(0), 5)] and list in _pytree.BUILTIN_TYPES

@@ -27,10 +27,18 @@ from ..ops.create.create import eye, ones_like, zeros_like
 from ..ops.shape.shape import reshape
 from ..tensors.tensor import Tensor
 from ..utils.checkpoint import outer_writers
+from .functional_modules import (
+    FunctionalModule,
+    FunctionalModuleWithBuffers,
+    make_functional,
+    make_functional_with_buffers,
+)
 from .mapping import check_chunks, vmap
 
-__all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-           "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]
+__all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "functional_call", "functionalize", "grad",
+           "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "make_functional",
+           "make_functional_with_buffers", "replace_all_batch_norm_modules_", "stack_module_state",
+           "vjp", "vmap"]
 
 Argnums = int | tuple[int, ...]
 
