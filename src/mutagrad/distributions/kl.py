@@ -43,7 +43,7 @@ from .wishart import Wishart, mvdigamma
 __all__ = ["kl_divergence", "register_kl"]
 
 Rule = Callable[[Any, Any], Tensor]
-_RULES: dict[tuple[type, type], Rule] = {}
+_KL_REGISTRY: dict[tuple[type, type], Rule] = {}  # under PyTorch's name, by which torchrl enters its own
 _INFINITE = float("inf")
 
 
@@ -53,7 +53,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
         raise BadArgument("register_kl: expects two classes of distributions")
 
     def register(rule: Rule) -> Rule:
-        _RULES[type_p, type_q] = rule
+        _KL_REGISTRY[type_p, type_q] = rule
         return rule
 
     return register
@@ -69,8 +69,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """
     for a in type(p).__mro__:
         for b in type(q).__mro__:
-            if (a, b) in _RULES:
-                return _RULES[a, b](p, q)
+            if (a, b) in _KL_REGISTRY:
+                return _KL_REGISTRY[a, b](p, q)
     raise NotSupported(f"kl_divergence: not known for {type(p).__name__} and {type(q).__name__}",
                        fix="(p.log_prob(x) - q.log_prob(x)).mean() over samples x of p estimates it")
 
