@@ -71,7 +71,7 @@ def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> dict[s
     try:
         subprocess.run([*run, "-q", "-p", "no:cacheprovider", "-p", "no:warnings", "--tb=short", f"--junitxml={report}",
                         *library.tests.split()], cwd=tests, timeout=LIMIT, stdout=subprocess.DEVNULL,
-                       env={**os.environ, **library.settings})
+                       env={**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", **library.settings})
     except subprocess.TimeoutExpired:
         raise SystemExit(f"{library.name}: no end after {LIMIT} s") from None
     found = {}

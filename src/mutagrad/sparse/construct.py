@@ -29,10 +29,12 @@ class check_sparse_tensor_invariants:
     That they lie within the size is always checked; in full means that those of compressed tensors are in order, too.
 
     >>> import mutagrad as mg
-    >>> with mg.sparse.check_sparse_tensor_invariants():
-    ...     mg.sparse_csr_tensor([0, 2], [1, 0], [1., 2.], (1, 2))
-    Traceback (most recent call last):
-    mutagrad.errors.BadIndex: sparse_csr_tensor: the indices of a row or column are not in order, each once
+    >>> try:
+    ...     with mg.sparse.check_sparse_tensor_invariants():
+    ...         mg.sparse_csr_tensor([0, 2], [1, 0], [1., 2.], (1, 2))
+    ... except mg.MutagradError as error:
+    ...     print(error.what)
+    sparse_csr_tensor: the indices of a row or column are not in order, each once
     """
 
     _on = False

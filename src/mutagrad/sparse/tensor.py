@@ -10,7 +10,7 @@ its gradient is theirs: sparse, at the same places.
 tensor(indices=tensor([[0, 1, 1],
                        [2, 0, 2]]),
        values=tensor([1., 1., 1.]),
-       size=(2, 3), nnz=3, layout=torch.sparse_coo)
+       size=(2, 3), nnz=3, layout=mutagrad.sparse_coo)
 """
 from __future__ import annotations
 
