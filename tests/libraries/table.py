@@ -18,7 +18,7 @@ _OF_GPYTORCH = "jaxtyping==0.3.11 mpmath scikit-learn linear_operator==0.6.1 typ
 LIBRARIES = (
     Library("torchdiffeq", "0.2.5", "tests", "https://github.com/rtqichen/torchdiffeq"),
     Library("pytorch-minimize", "0.1.0", "tests"),
-    Library("einops", "0.8.2", "einops/tests", needs="parameterized jax", settings={"EINOPS_TEST_BACKENDS": "numpy,torch"}),
+    Library("einops", "0.8.2", "einops/tests", needs="parameterized jax jaxlib opt_einsum", settings={"EINOPS_TEST_BACKENDS": "numpy,torch"}),
     Library("entmax", "1.3", "entmax", "https://github.com/deep-spin/entmax"),
     Library("skorch", "1.4.0", "skorch/tests", "https://github.com/skorch-dev/skorch",
             "scikit-learn tabulate tqdm pandas safetensors"),
