@@ -1,7 +1,7 @@
 """Runs libraries' own tests with `import torch` meaning mutagrad, and writes docs/libraries.md: `make libraries`.
 
     make libraries ONLY="einops zuko"              # some of them
-    make libraries ONLY="einops --torch"           # under PyTorch as well: which tests pass there is what counts
+    make libraries ONLY="einops --torch"           # what failed, under PyTorch as well: what fails there is not counted
     make libraries ONLY="zuko --suites DIR"        # tests from DIR/zuko, where a repository cannot be reached
 
 Each library has an environment of its own, build/libraries/NAME, without PyTorch. What was counted is kept in results.json, so
@@ -64,13 +64,13 @@ def suite(library: Library, python: Path, given: Path | None) -> Path:
 
 
 def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> dict[str, str]:
-    """Run the suite; return for each test "" if it passed, "skipped", or the first line of why it failed."""
+    """Run the suite, under PyTorch what of it failed; return for each test "" if it passed, "skipped", or why it failed."""
     report = WORK / f"{library.name}{'-torch' * torch}.xml"
     report.unlink(missing_ok=True)
-    run = [str(python), "-m", *([] if torch else ["mutagrad", "run", "-m"]), "pytest"]
+    run = [str(python), "-m", *(["pytest", "--last-failed", "--last-failed-no-failures=none"] if torch else ["mutagrad", "run", "-m", "pytest"])]
     try:
-        subprocess.run([*run, "-q", "-p", "no:cacheprovider", "-p", "no:warnings", "--tb=short", f"--junitxml={report}",
-                        *library.tests.split()], cwd=tests, timeout=LIMIT, stdout=subprocess.DEVNULL,
+        subprocess.run([*run, "-q", "-o", f"cache_dir={WORK / library.name}.cache", "-p", "no:warnings", "--tb=short",
+                        f"--junitxml={report}", *library.tests.split()], cwd=tests, timeout=LIMIT, stdout=subprocess.DEVNULL,
                        env={**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", **library.settings})
     except subprocess.TimeoutExpired:
         raise SystemExit(f"{library.name}: no end after {LIMIT} s") from None
@@ -84,10 +84,10 @@ def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> dict[s
 
 
 def counted(here: dict[str, str], there: dict[str, str] | None) -> dict[str, object]:
-    """Return the figures: of the tests that pass under PyTorch, if it was asked."""
-    if there is not None:
-        here = {name: why for name, why in here.items() if there.get(name) == ""}
+    """Return the figures: without what fails under PyTorch as well, if it was asked."""
     failed = {name: why for name, why in here.items() if why not in ("", "skipped")}
+    if there is not None:
+        failed = {name: why for name, why in failed.items() if there.get(name) == ""}
     return {"passed": sum(why == "" for why in here.values()), "failed": len(failed), "compared": there is not None,
             "skipped": sum(why == "skipped" for why in here.values()),
             "reasons": Counter(why[:110] for why in failed.values()).most_common(3)}
@@ -111,8 +111,8 @@ def document(results: dict[str, dict[str, object]]) -> str:
 HEAD = """# Libraries
 
 Libraries that are written for PyTorch, and their own tests with `import torch` meaning mutagrad. `make libraries` runs them, each
-in an environment of its own without PyTorch, and writes this page. What counts is the tests that pass under PyTorch 2.13; a
-star says that this was not asked, and all that are not skipped are counted.
+in an environment of its own without PyTorch, and writes this page. What fails here is run under PyTorch 2.13, too, and is not
+counted if it fails there; a star says that this was not asked.
 
 | library | version | passed | failed | share, of the bar | most frequent reasons |
 |---|---|--:|--:|--:|---|
@@ -122,7 +122,7 @@ star says that this was not asked, and all that are not skipped are counted.
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make libraries", description="Run libraries' own tests with torch meaning mutagrad.")
     parser.add_argument("names", nargs="*", help="libraries; all of them if none is named")
-    parser.add_argument("--torch", action="store_true", help="run the tests under PyTorch, too, and count those that pass there")
+    parser.add_argument("--torch", action="store_true", help="run what failed under PyTorch, too, and do not count what fails there")
     parser.add_argument("--suites", type=Path, help="a folder that has tests, each in a folder of its library's name")
     given = parser.parse_args()
     unknown = set(given.names) - {library.name for library in LIBRARIES}
@@ -135,8 +135,9 @@ def main() -> None:
             continue
         python = environment(library, False)
         tests = suite(library, python, given.suites)
+        here = outcomes(library, python, tests, False)
         there = outcomes(library, environment(library, True), tests, True) if given.torch else None
-        results[library.name] = {"version": library.version, **counted(outcomes(library, python, tests, False), there)}
+        results[library.name] = {"version": library.version, **counted(here, there)}
         print(library.name, results[library.name], flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         DOCUMENT.write_text(document(results), encoding="utf-8")
