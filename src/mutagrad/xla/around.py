@@ -125,7 +125,7 @@ def sole() -> tuple[int, ...]:
     """How many that is where nobody else has it."""
     place, twin = place_of(jax.devices()[0], ("xla", 0)), numpy.empty(1)
     owner = fresh(place, twin)
-    owner._grad = fresh(place, twin, jnp.zeros(1))
+    owner._grad = fresh(place, twin, put(twin, None))
     grad = owner._grad  # as who asks has it
     assert grad is not None
     return references(owner)

@@ -272,18 +272,19 @@ class Program(Running):
             [("adjoint", i) for i in range(len(self.adjoints))]]
         at = {what: (g, i) for g, group in enumerate(groups) for i, what in enumerate(group)}
         order = [(5, c) if f is None else at[f] for c, f in zip(closed.consts, found)]
-        self.equations = len(closed.jaxpr.eqns)
+        jaxpr = closed.jaxpr  # without its constants: memory of the first run, which is not to live on with the program
+        self.equations = len(jaxpr.eqns)
 
         def constants(*given: Any) -> list[Any]:
             return [i if g == 5 else given[g][i] for g, i in order]
 
-        late = {what[1]: v for what, v in zip(found, closed.jaxpr.constvars) if what and what[0] == "adjoint"}
-        halves = self.halves = Halves(closed.jaxpr, late, len(self.sources)) if self.sources else None
+        late = {what[1]: v for what, v in zip(found, jaxpr.constvars) if what and what[0] == "adjoint"}
+        halves = self.halves = Halves(jaxpr, late, len(self.sources)) if self.sources else None
 
         def run(donated: Any, kept: Any, numbers: Any, arrays: Any, spare: Any, indices: Any) -> Any:
             rows = [table[index] for table, index in zip(numbers, indices)]
             consts = constants(donated, kept, rows, arrays, self.adjoints)
-            found = jax.core.eval_jaxpr(closed.jaxpr, consts) if halves is None else halves.forward(consts)
+            found = jax.core.eval_jaxpr(jaxpr, consts) if halves is None else halves.forward(consts)
             return [*found, *(index + 1 for index in indices)]
 
         self.jitted = jax.jit(run, donate_argnums=(0, 4, 5), keep_unused=bool(self.owners))

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy
+from jax.sharding import SingleDeviceSharding
 
 from ..arrays.xla.memory import HOST, Cell, Place, XArray
+from ..arrays.xla.shardings import is_spread, put
 from ..base.locks import new_lock
 from ..base.pytree import tree_unflatten
 from ..core.factory import make, view
@@ -163,7 +165,8 @@ class Running:
             table.next(first=True)
         donated, kept = ([self.memories[k].value(roots[k], tensors) for k in which]
                          for which in (self.donated, self.kept))
-        spare = [jnp.zeros(twin.shape, twin.dtype, device=end)
+        spare = [jax.ShapeDtypeStruct(twin.shape, twin.dtype,
+                                      sharding=end if is_spread(end) else SingleDeviceSharding(end))
                  for (owner, _, twin), end in zip(self.outputs, self.ends) if owner is not None]
         given = (donated, kept, *self.numbers(), spare, [table.held for table in self.tables])
         self.given = jax.tree_util.tree_map(_shape, given)
@@ -226,7 +229,7 @@ class Running:
         if donated and max(map(getrefcount, donated)) > 3:  # somebody else has one of them as well
             donated = [jnp.array(v, copy=True) for v in donated]
         kept = [self.memories[k].value(roots[k], tensors) for k in self.kept]
-        spare = [cell.held if again else jnp.zeros(twin.shape, twin.dtype, device=end) for cell, (owner, _, twin), end
+        spare = [cell.held if again else put(numpy.zeros(twin.shape, twin.dtype), end) for cell, (owner, _, twin), end
                  in zip(cells, self.outputs, self.ends) if owner is not None] if self.owners else []
         return donated, kept, *self.numbers(), spare, [table.held for table in self.tables]
 

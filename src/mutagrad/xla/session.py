@@ -16,6 +16,7 @@ import numpy
 
 from ..arrays.kinds import any_open, use
 from ..arrays.xla.memory import HOST, Cell, NotTraced, Place, Trace, XArray, from_outside, new, tracing, wrap
+from ..arrays.xla.shardings import put
 from ..base.errors import GradientError
 from ..base.locks import new_lock
 from ..base.modes import call_with
@@ -262,8 +263,8 @@ class Session:
         leaves = flat(numbers)
         floats = [v for v in leaves if type(v) is float]
         with jax.ensure_compile_time_eval():
-            value = jnp.array(floats, numpy.float64)
-            arrays = [jnp.array(v) for v in leaves if isinstance(v, ndarray)]
+            value = put(numpy.array(floats, numpy.float64), None)
+            arrays = [put(v, None) for v in leaves if isinstance(v, ndarray)]
         self.sites.append(Site(function, fixed(leaves), value, arrays, first, course))
         each, others = iter(range(len(floats))), iter(arrays)
 

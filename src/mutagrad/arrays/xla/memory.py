@@ -13,6 +13,7 @@ cases the operations of this library, its derivatives, its sweep and its optimiz
 from __future__ import annotations
 
 import os
+import sys
 from sys import getrefcount
 from typing import Any
 from weakref import WeakValueDictionary, ref
@@ -302,7 +303,8 @@ def constant(array: Array) -> Any:
 def from_outside(twin: Any, partial: bool) -> Cell:
     """Return a cell for memory of NumPy's that a step computes with. Its value is that of the memory in each run."""
     with jax.ensure_compile_time_eval():
-        return call_with({"kind": None}, Cell, jnp.empty(twin.shape, twin.dtype), twin, HOST, None, partial)
+        some = shardings.put(numpy.empty(twin.shape, twin.dtype), None)  # jnp.empty would be compiled for each shape
+        return call_with({"kind": None}, Cell, some, twin, HOST, None, partial)
 
 
 def new(array: Array, place: Place) -> XArray:
@@ -497,10 +499,10 @@ class XArray(Twinned):
     # ------------------------------------------------------------------------------------------------ NumPy's protocols
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
-        return RULES["ufunc"](ufunc, method, inputs, settings)
+        return unwatched(RULES["ufunc"], ufunc, method, inputs, settings)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, settings: Any) -> Any:
-        return RULES["function"](function, arguments, settings)
+        return unwatched(RULES["function"], function, arguments, settings)
 
     # -------------------------------------------------------------------------------------------------- NumPy's methods
 
@@ -541,6 +543,18 @@ class XArray(Twinned):
     def __repr__(self) -> str:
         values = self.cell.held if self.is_whole() else "..."
         return f"XArray({self.level.name[0]}, {self.dtype}, {self.shape}: {values})"
+
+
+def unwatched(rule: Any, *arguments: Any) -> Any:
+    """Call a rule without the profiler that looks what a traced step asks for: most calls are JAX's own, in there."""
+    watcher = sys.getprofile()
+    if not callable(watcher):
+        return rule(*arguments)
+    sys.setprofile(None)
+    try:
+        return rule(*arguments)
+    finally:
+        sys.setprofile(watcher)
 
 
 def restored(array: Array, type: str, index: int | None) -> Any:
