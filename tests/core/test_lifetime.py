@@ -62,6 +62,27 @@ def test_saving_is_by_reference_again_once_the_array_is_gone() -> None:
 
 # ------------------------------------------------------------------------------------------------------------------- memory
 
+def test_where_saved_values_are_overwritten_small_ones_are_copied_at_once() -> None:
+    y, x = mg.zeros(100), mg.ones(10, requires_grad=True)
+    y[40:80] = 2 * mg.ones(40, requires_grad=True)
+    part, large = y[40:80], mg.ones(5000, requires_grad=True) * 1
+
+    def saved_and_looked_at(tensor: mg.Tensor) -> tuple[int, int]:
+        before = mg.stats()
+        z = tensor * tensor
+        saved = (mg.stats() - before).protected
+        before = mg.stats()
+        tensor[:10] += x
+        looked = (mg.stats() - before).examined
+        z.sum().backward(retain_graph=True)
+        return saved, looked
+
+    assert saved_and_looked_at(part)[0] == 0  # nothing of it has been overwritten before
+    saved, looked = saved_and_looked_at(part)
+    assert saved == 2 * part.numpy(force=True).nbytes and looked == 0
+    assert saved_and_looked_at(large)[0] == saved_and_looked_at(large)[0] == 0  # copies of large ones may never be needed
+
+
 def test_a_chain_of_a_million_nodes() -> None:
     x = mg.tensor(1.0, requires_grad=True)
     y = x

@@ -11,6 +11,7 @@ from heapq import heappop, heappush
 from itertools import repeat
 from typing import Any
 
+from ..arrays import np
 from ..arrays.numpy import fp_error
 from ..base.counters import counters
 from ..base.modes import mode
@@ -19,6 +20,7 @@ from .graph import Adjoint, Freed, Node, Writer
 from .sweep import OUTPUT, Sweep, _no_nan, accumulates, already_freed, strong_zeros
 from .window import Window
 
+add = np.add
 MANY = 64  # tiny adjoints that wait at most
 
 
@@ -32,7 +34,7 @@ class FastSweep(Sweep):
         arithmetic, adjoints, owned = self.arithmetic, self.adjoints, self.owned
         heap, accumulate, keep = self.heap, self.accumulate, self.keep
         xp, restore, small, reachable = arithmetic.xp, arithmetic.restore, arithmetic.small, self.reachable
-        retain, freed, deposit, nodes = self.retain, self.freed, self.deposit, 0
+        retain, freed, deposit, nodes, touched = self.retain, self.freed, self.deposit, 0, 0
         wrong, look = ([True], _no_nan) if self.anomaly else (self.fp_error, strong_zeros)
         asked = bool(self.captures or self.stop_at)
         elements = restore is None and reachable is None and not asked and not self.anomaly
@@ -90,8 +92,17 @@ class FastSweep(Sweep):
                 grads = look(node, xp, g, saved, inputs, grads)
             if windows is not None or reachable is not None:
                 for before, window, gx in zip(inputs, windows or repeat(None), grads):
-                    if gx is not None:
-                        accumulate(before, window, gx)
+                    if gx is None:
+                        continue
+                    if before in owned and window.__class__ is tuple and gx.__class__ is small:
+                        found = adjoints[before]
+                        if (gx.shape == window[1] and window[3] is None and gx.size <= SMALL
+                                and found.__class__ is small):  # add_window, without the calls
+                            part = small(window[1], found.dtype, found, window[0], window[2])
+                            add(part, gx, part)
+                            touched += gx.nbytes
+                            continue
+                    accumulate(before, window, gx)
             else:  # the plainest case, of most nodes of most programs: no calls
                 for before, gx in zip(inputs, grads):
                     if gx is not None:
@@ -122,6 +133,7 @@ class FastSweep(Sweep):
                 keep(node.saved)
                 node.saved = freed
         counters.nodes += nodes
+        counters.touched += touched
 
     def reverse_elements(self, node: Node, holder: list[Any], freed: Freed | None) -> int:
         """Reverse writes of single elements of one storage, one after the other, while nothing else is due.

@@ -21,6 +21,7 @@ from .window import Index, Shape
 ndarray = np.ndarray
 ALL = slice(None)
 _INT64 = np.dtype(np.int64).char
+_UNSIGNED = np.dtype(np.uint64)
 BASIC = frozenset((int, slice, type(None), type(...)))
 _NUMBERS = frozenset((int, bool))
 _NOT_PLACES = BASIC - _NUMBERS
@@ -179,7 +180,8 @@ def positions(part: Array, size: int, dim: int, from_end: bool = True) -> Array:
     """Return a copy with negatives counted from the front, all in range; unless `from_end`, none may be negative."""
     if part.size >= WORTH and (found := checked(part, size, -size if from_end else 0)) is not None:
         return found
-    if part.size:
+    if part.size and not (part.dtype.char == _INT64 and type(part) is ndarray
+                          and np.maximum.reduce(part.view(_UNSIGNED), None) < size):  # negatives are the largest of all
         low, high = extremes(part)
         least = -size if from_end else 0
         if low < least or high >= size:

@@ -18,6 +18,8 @@ operations read or wrote.
 """
 from __future__ import annotations
 
+from functools import lru_cache
+from math import prod
 from typing import Any
 from weakref import ref
 
@@ -28,9 +30,10 @@ from ..base.errors import OverlapError
 from ..base.locks import new_lock
 from ..base.modes import OTHER_KIND
 from ..base.operands import Array, Operand
-from .window import extent
+from .window import Shape, extent
 
-SMALL = 32
+SMALL = 32  # elements up to which a saved value is copied at once
+MIDDLE = 4096  # and where saved values of its memory have been overwritten: finding out later costs more
 
 ndarray = np.ndarray
 
@@ -207,15 +210,24 @@ def span_of(tensor: TensorBase) -> Span:
     if array.flags.c_contiguous:
         low, high = start + tensor._offset, start + tensor._offset + array.nbytes
         return low, high, 0, low, high
-    low, high = extent(start + tensor._offset, array.shape, array.strides, array.itemsize)
-    if high - low <= array.nbytes:  # without gaps
-        return low, high, 0, low, high
-    best, found = (high - low) / (tensor._storage.root or tensor._storage).buffer.nbytes, (low, high, 0, low, high)
-    for pitch in {abs(stride) for stride in array.strides}:
-        first, end = within(low, array, pitch)
-        if end <= pitch and (end - first) / pitch < best:
-            best, found = (end - first) / pitch, (low, high, pitch, first, end)
+    before, reach, patterns = _patterns(array.shape, array.strides, array.itemsize)
+    low = start + tensor._offset - before
+    high = low + reach
+    best, found = reach / (tensor._storage.root or tensor._storage).buffer.nbytes, (low, high, 0, low, high)
+    for pitch, width in patterns:
+        first = low % pitch
+        if first + width <= pitch and width / pitch < best:
+            best, found = width / pitch, (low, high, pitch, first, first + width)
     return found
+
+
+@lru_cache(4096)  # loops ask of the same few windows over and over
+def _patterns(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int, list[tuple[int, int]]]:
+    """How far a window reaches before its first element and in all; and of each pattern, the pitch and its width."""
+    low, high = extent(0, shape, strides, itemsize)
+    without_gaps = high - low <= prod(shape) * itemsize
+    pitches = set() if without_gaps else {*map(abs, strides)} - {0}
+    return -low, high - low, [(pitch, width_in(shape, strides, itemsize, pitch)) for pitch in pitches]
 
 
 def window_extent(tensor: TensorBase) -> tuple[int, int]:
@@ -223,14 +235,9 @@ def window_extent(tensor: TensorBase) -> tuple[int, int]:
     return span_of(tensor)[:2]
 
 
-def within(low: int, array: Array, pitch: int) -> tuple[int, int]:
-    """Return, of an array whose first byte is `low`, the first byte and the end modulo `pitch`.
-
-    The end is beyond `pitch` where the array wraps around.
-    """
-    first = low % pitch if pitch else low
-    steps = ((n - 1) * abs(t) for n, t in zip(array.shape, array.strides) if pitch == 0 or t % pitch)
-    return first, first + array.itemsize + sum(steps)
+def width_in(shape: Shape, strides: Shape, itemsize: int, pitch: int) -> int:
+    """Return how far a window reaches within a pattern, from its first byte on; beyond `pitch` it wraps around."""
+    return itemsize + sum([(n - 1) * abs(t) for n, t in zip(shape, strides) if t % pitch])
 
 
 # Of a node, the slot of its saved values; of a storage, its array; and the bytes that it is about.
@@ -284,9 +291,13 @@ class Places:
         """Return the cells in which records lie that may overlap the array at these bytes (None: all of them)."""
         found: list[tuple[int, int, int]] = []
         for pitch, levels in self.levels.items():
-            first, end = (low, high) if not pitch else within(low, array, pitch) if array is not None else (0, pitch)
-            if pitch and end > pitch:
-                first, end = 0, pitch
+            first, end = low, high
+            if pitch:
+                first = low % pitch
+                if array is not None:
+                    end = first + width_in(array.shape, array.strides, array.itemsize, pitch)
+                if array is None or end > pitch:
+                    first, end = 0, pitch
             for level in levels:
                 before, last = (first >> level) - 1, (end - 1) >> level
                 if last - before > len(self.records):
@@ -311,7 +322,7 @@ _LOCKS = [new_lock() for _ in range(64)]
 class Ledger(Places):
     """Who must be told of a write to a memory: nodes that saved values, other histories, writers that we cannot see."""
 
-    __slots__ = ("exports", "aliases", "complete", "held", "lock")
+    __slots__ = ("exports", "aliases", "complete", "held", "lock", "restless")
     held: int  # set where a program has said that it needs fewer bytes of the memory for now
 
     def __init__(self, lock: Any) -> None:
@@ -319,6 +330,7 @@ class Ledger(Places):
         self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
         self.aliases: Places | None = None
         self.complete = False  # the leaves among the aliases are part of the memory's own history
+        self.restless = False  # a value that was saved has been overwritten: others will be
         # As Places does, at half the cost: every result that is saved has one.
         self.crowded, self.records, self.levels = 64, {}, {}
         self.count, self.low, self.high = 0, 1 << 62, -1
@@ -395,7 +407,7 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Array:
         ledger = memory.ledger
         if ledger is None:
             ledger = memory.ledger = Ledger(lock)
-        elif ledger.exports != [] and ledger.exported():
+        elif ledger.exports != [] and ledger.exported() or ledger.restless and array.size <= MIDDLE:
             counters.protected += array.nbytes
             return array.copy()
         ledger.add((ref(node), slot, span_of(tensor)))
@@ -445,7 +457,7 @@ def _move_records(ledger: Ledger, low: int, high: int, array: Array | None) -> N
     for cell in ledger.near(low, high, array):
         records = ledger.records[cell]
         counters.examined += len(records)
-        left = [r for r in records if not _moved(r, low, high, array)]
+        left = [r for r in records if not _moved(ledger, r, low, high, array)]
         ledger.count -= len(records) - len(left)
         if left:
             ledger.records[cell] = left
@@ -453,7 +465,7 @@ def _move_records(ledger: Ledger, low: int, high: int, array: Array | None) -> N
             del ledger.records[cell]
 
 
-def _moved(record: Record, low: int, high: int, array: Array | None) -> bool:
+def _moved(ledger: Ledger, record: Record, low: int, high: int, array: Array | None) -> bool:
     """Whether a record is done with: its node is gone or freed, or now has a copy of what the array would overwrite."""
     reference, slot, (first, end, *_) = record
     node = reference()
@@ -468,6 +480,7 @@ def _moved(record: Record, low: int, high: int, array: Array | None) -> bool:
         if node.saved is saved:  # else another thread has freed or exchanged it meanwhile
             node.saved = (*saved[:slot], copy, *saved[slot + 1:])
             counters.protected += copy.nbytes
+            ledger.restless = True
             return True
     return True
 

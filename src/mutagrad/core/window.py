@@ -101,11 +101,12 @@ def overlaps_itself(shape: Shape, strides: Shape, itemsize: int) -> bool:
     """Return whether two positions of the window can be the same memory (`expand`, some `as_strided` and `unfold`)."""
     if len(shape) < 2:
         return bool(shape) and -itemsize < strides[0] < itemsize and shape[0] > 1
-    return _meets_itself(shape, strides, itemsize)
+    return meets_itself(shape, strides, itemsize)
 
 
 @lru_cache(4096)  # loops ask of the same few windows over and over
-def _meets_itself(shape: Shape, strides: Shape, itemsize: int) -> bool:
+def meets_itself(shape: Shape, strides: Shape, itemsize: int) -> bool:
+    """The same, remembered. (Not for vectors: each may have another size.)"""
     if 0 in shape:
         return False
     reach = itemsize

@@ -117,6 +117,14 @@ _FEW_FACTORS = {1.0: np.copy, 2.0: np.square, 3.0: _third_power, 4.0: _fourth_po
                 -1.0: np.reciprocal, -2.0: lambda a: np.reciprocal(a * a)}
 
 
+def _power_by_base(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    """The derivative by the base, which is 0 where the exponent is."""
+    if xp is RAW and not y.ndim and is_plain(y) and y.dtype.char in "fd" and (exponent := float(y)):
+        few = _FEW_FACTORS.get(exponent - 1)
+        return g * y * (np.power(x, y - 1) if few is None else few(x))
+    return xp.where(y == 0, 0.0, g * y * xp.pow(x, y - 1))
+
+
 def _power_of_base(xp: Any, g: Any, out: Any, x: Any, flat: Any) -> Any:
     """The derivative by the exponent; `flat` where it is zero because a base of zero stays zero."""
     return xp.where(flat, 0.0, g * out * xp.log(xp.where(flat, 1.0, x)))
@@ -129,7 +137,7 @@ div_values = elementwise("div", np.true_divide, promotes="float",
                          x=lambda g, y: g / y, y=lambda g, y, out: -(g / y) * out)
 pow_values = elementwise(
     "pow", lambda a, b: _power(a, b),
-    x=lambda xp, g, x, y: xp.where(y == 0, 0.0, g * y * xp.pow(x, y - 1)),
+    x=lambda xp, g, x, y: _power_by_base(xp, g, x, y),
     y=lambda xp, g, x, y, out: _power_of_base(xp, g, out, x, (x == 0) & xp.not_negative(y)))
 # Of a complex number, its real part.
 RAW.not_negative, RECORDED.not_negative = lambda a: a.real >= 0, lambda x: make(x._array.real >= 0)
