@@ -23,7 +23,12 @@ _CATEGORY = {"b": BOOL, "u": INTEGER, "i": INTEGER, "f": FLOAT, "c": COMPLEX}
 
 
 class dtype:
-    """The type of a tensor's elements, such as `mutagrad.float32`."""
+    """The type of a tensor's elements, such as `mutagrad.float32`.
+
+    >>> import mutagrad as mg
+    >>> mg.float32.itemsize, mg.float32.is_floating_point
+    (4, True)
+    """
 
     __slots__ = ("name", "array_type", "category", "itemsize")
     name: str
@@ -123,7 +128,12 @@ _default_float = float32
 
 
 def get_default_dtype() -> dtype:
-    """Return the type of floating point numbers that are made without one."""
+    """Return the type of floating point numbers that are made without one.
+
+    >>> import mutagrad as mg
+    >>> mg.get_default_dtype()
+    mutagrad.float32
+    """
     return _default_float
 
 
@@ -191,13 +201,23 @@ def _check_types(name: str, *types: Any) -> None:
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """Return the smallest type that PyTorch converts both to."""
+    """Return the smallest type that PyTorch converts both to.
+
+    >>> import mutagrad as mg
+    >>> mg.promote_types(mg.int64, mg.float16)
+    mutagrad.float16
+    """
     _check_types("promote_types", type1, type2)
     return wider(type1, type2)
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Return whether a write of one type into the other is allowed."""
+    """Return whether a write of one type into the other is allowed.
+
+    >>> import mutagrad as mg
+    >>> mg.can_cast(mg.float32, mg.float64), mg.can_cast(mg.float32, mg.int64)
+    (True, False)
+    """
     _check_types("can_cast", from_, to)
     return from_.category <= to.category
 
@@ -261,7 +281,12 @@ _FLOAT8_LIMITS: dict[dtype, tuple[float, float, float, float]] = {
 
 
 class finfo:
-    """Limits of a floating point type: `finfo(mutagrad.float32).eps`."""
+    """Limits of a floating point type: `finfo(mutagrad.float32).eps`.
+
+    >>> import mutagrad as mg
+    >>> mg.finfo(mg.float32).eps, mg.finfo(mg.float16).max
+    (1.1920928955078125e-07, 65504.0)
+    """
 
     def __init__(self, d: dtype | type | None = None) -> None:
         d = _default_float if d is None else as_dtype(d)
@@ -294,7 +319,12 @@ class finfo:
 
 
 class iinfo:
-    """Limits of an integer type: `iinfo(mutagrad.int8).max`."""
+    """Limits of an integer type: `iinfo(mutagrad.int8).max`.
+
+    >>> import mutagrad as mg
+    >>> mg.iinfo(mg.int8).min, mg.iinfo(mg.int8).max
+    (-128, 127)
+    """
 
     def __init__(self, d: dtype | type) -> None:
         d = as_dtype(d)

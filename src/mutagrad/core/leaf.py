@@ -113,7 +113,13 @@ def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
 
 
 def detach_(tensor: AnyTensor) -> AnyTensor:
-    """Cut the tensor off its history: from now on it is a constant."""
+    """Cut the tensor off its history: from now on it is a constant.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True) * 2
+    >>> x.detach_().requires_grad
+    False
+    """
     cut("detach_", tensor)
     tensor._storage = another_history(tensor)
     return tensor

@@ -106,16 +106,31 @@ to_cfloat, to_cdouble = _caster("cfloat", complex64), _caster("cdouble", complex
 
 
 def is_floating_point(input: TensorBase) -> bool:
-    """Whether the elements are floats."""
+    """Whether the elements are floats.
+
+    >>> import mutagrad as mg
+    >>> mg.is_floating_point(mg.ones(2)), mg.is_floating_point(mg.arange(2))
+    (True, False)
+    """
     return tensor_argument(input, "is_floating_point").is_floating_point()  # type: ignore[no-any-return]
 
 
 def is_complex(input: TensorBase) -> bool:
-    """Whether the elements are complex numbers."""
+    """Whether the elements are complex numbers.
+
+    >>> import mutagrad as mg
+    >>> mg.is_complex(mg.tensor([1j]))
+    True
+    """
     return tensor_argument(input, "is_complex").is_complex()  # type: ignore[no-any-return]
 
 
 def result_type(tensor: TensorBase | complex | SupportsFloat,
                 other: TensorBase | complex | SupportsFloat) -> dtype:
-    """Return the type in which an operation on these two computes."""
+    """Return the type in which an operation on these two computes.
+
+    >>> import mutagrad as mg
+    >>> mg.result_type(mg.tensor([1, 2]), 1.5)
+    mutagrad.float32
+    """
     return operand_dtype([as_operand(tensor, "result_type"), as_operand(other, "result_type")])

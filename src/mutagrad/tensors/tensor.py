@@ -502,11 +502,21 @@ class Tensor(TensorBase):
         return elementwise.clamp(self, None, as_operand(max, "clamp_max"))  # type: ignore[no-any-return,return-value]
 
     def clamp_min_(self, min: Tensor | complex | SupportsFloat) -> Tensor:
-        """Write `min` into elements that are smaller; return the tensor."""
+        """Write `min` into elements that are smaller; return the tensor.
+
+        >>> import mutagrad as mg
+        >>> mg.clamp_min_(mg.tensor([-1., 2.]), 0)
+        tensor([0., 2.])
+        """
         return elementwise.clamp_(self, as_operand(min, "clamp_min_"))  # type: ignore[no-any-return,return-value]
 
     def clamp_max_(self, max: Tensor | complex | SupportsFloat) -> Tensor:
-        """Write `max` into elements that are larger; return the tensor."""
+        """Write `max` into elements that are larger; return the tensor.
+
+        >>> import mutagrad as mg
+        >>> mg.clamp_max_(mg.tensor([-1., 2.]), 1)
+        tensor([-1.,  1.])
+        """
         return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return,return-value]
 
     copy_, fill_, zero_ = indexing.copy_, indexing.fill_, indexing.zero_
@@ -650,10 +660,20 @@ results_are(Tensor)
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether it is a tensor."""
+    """Whether it is a tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.is_tensor(mg.zeros(2)), mg.is_tensor([0.])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def numel(input: Tensor) -> int:
-    """Return the number of elements."""
+    """Return the number of elements.
+
+    >>> import mutagrad as mg
+    >>> mg.numel(mg.zeros(2, 3))
+    6
+    """
     return shapes.tensor_argument(input, "numel").numel()  # type: ignore[no-any-return,return-value]

@@ -109,7 +109,12 @@ def storage_type(x: Tensor) -> Any:
 
 
 def typename(obj: Any) -> str:
-    """Return the full name of an object's type, or of the class or function that it is."""
+    """Return the full name of an object's type, or of the class or function that it is.
+
+    >>> import mutagrad as mg
+    >>> mg.typename(mg.zeros(1))
+    'mutagrad.FloatTensor'
+    """
     if isinstance(obj, Tensor):
         return str(obj.type())
     named = obj if hasattr(obj, "__qualname__") else type(obj)
@@ -118,5 +123,10 @@ def typename(obj: Any) -> str:
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether it is the memory of a tensor."""
+    """Whether it is the memory of a tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.is_storage(mg.zeros(2).untyped_storage())
+    True
+    """
     return isinstance(obj, (Storage, TypedStorage))

@@ -183,50 +183,99 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cud
 # ----------------------------------------------------------------------------------------------- what is asked about it
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether operations are cast in this block, on this device (on a GPU, if none is named)."""
+    """Whether operations are cast in this block, on this device (on a GPU, if none is named).
+
+    >>> import mutagrad as mg
+    >>> mg.is_autocast_enabled()
+    False
+    """
     cast = mode.now.cast
     return cast is not None and cast is _caster(device_type or "cuda")
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Return whether autocast is on for the CPU."""
+    """Return whether autocast is on for the CPU.
+
+    >>> import mutagrad as mg
+    >>> mg.is_autocast_cpu_enabled()
+    False
+    """
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Turn casting on or off for what follows, rather than for a block."""
+    """Turn casting on or off for what follows, rather than for a block.
+
+    >>> import mutagrad as mg
+    >>> mg.set_autocast_enabled("cpu", False)
+    >>> mg.is_autocast_enabled("cpu")
+    False
+    """
     if is_autocast_available(device_type):
         amend(**_casting(_DEFAULTS.get(device_type, bfloat16) if enabled else None, device_type))
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
-    """Return the type that products are cast to on a device, in this block or by default."""
+    """Return the type that products are cast to on a device, in this block or by default.
+
+    >>> import mutagrad as mg
+    >>> mg.get_autocast_dtype("cpu")
+    mutagrad.bfloat16
+    """
     default = _DEFAULTS.get(device_type, float16)
     return mode.now.autocast_dtype or default if is_autocast_enabled(device_type) else default
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
-    """Set the type that products will be cast to where none is given."""
+    """Set the type that products will be cast to where none is given.
+
+    >>> import mutagrad as mg
+    >>> before = mg.get_autocast_dtype("cpu")
+    >>> mg.set_autocast_dtype("cpu", mg.float16)
+    >>> mg.get_autocast_dtype("cpu")
+    mutagrad.float16
+    >>> mg.set_autocast_dtype("cpu", before)
+    """
     _DEFAULTS[device_type] = dtype
 
 
 def get_autocast_cpu_dtype() -> dtype:
-    """Return the type that autocast computes in on the CPU."""
+    """Return the type that autocast computes in on the CPU.
+
+    >>> import mutagrad as mg
+    >>> mg.get_autocast_cpu_dtype()
+    mutagrad.bfloat16
+    """
     return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> dtype:
-    """Return the type that autocast computes in on a GPU."""
+    """Return the type that autocast computes in on a GPU.
+
+    >>> import mutagrad as mg
+    >>> mg.get_autocast_gpu_dtype()
+    mutagrad.float16
+    """
     return get_autocast_dtype("cuda")
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether weights that were cast are kept for the next product: they are not."""
+    """Whether weights that were cast are kept for the next product: they are not.
+
+    >>> import mutagrad as mg
+    >>> mg.is_autocast_cache_enabled()
+    False
+    """
     return False
 
 
 def clear_autocast_cache() -> None:
-    """Do nothing: weights are cast anew each time, so nothing is cached."""
+    """Do nothing: weights are cast anew each time, so nothing is cached.
+
+    >>> import mutagrad as mg
+    >>> mg.clear_autocast_cache() is None
+    True
+    """
     return None
 
 

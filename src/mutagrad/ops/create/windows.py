@@ -206,7 +206,12 @@ def _length(name: str, window_length: int, dtype: DType | None) -> int:
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
                     layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
                     requires_grad: bool = False) -> Any:
-    """A triangle."""
+    """A triangle.
+
+    >>> import mutagrad as mg
+    >>> mg.bartlett_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     M = _length("bartlett_window", window_length, dtype)
     return _made(_triangle(M, not periodic), dtype, layout, device, requires_grad, pin_memory)
 
@@ -215,7 +220,12 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DType |
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
                     layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
                     requires_grad: bool = False) -> Any:
-    """Three cosines."""
+    """Three cosines.
+
+    >>> import mutagrad as mg
+    >>> mg.blackman_window(4)[1:]
+    tensor([0.3400, 1.0000, 0.3400])
+    """
     M = _length("blackman_window", window_length, dtype)
     return _made(_cosines(M, (0.42, 0.5, 0.08), not periodic), dtype, layout, device, requires_grad, pin_memory)
 
@@ -224,7 +234,12 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: DType |
 def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46,
                    *, dtype: DType | None = None, layout: Layout | None = None, device: Device | str | None = None,
                    pin_memory: bool = False, requires_grad: bool = False) -> Any:
-    """alpha - beta cos(t), for t once round."""
+    """alpha - beta cos(t), for t once round.
+
+    >>> import mutagrad as mg
+    >>> mg.hamming_window(4)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     M = _length("hamming_window", window_length, dtype)
     return _made(_cosines(M, (alpha, beta), not periodic), dtype, layout, device, requires_grad, pin_memory)
 
@@ -246,6 +261,11 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: DType | Non
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType | None = None,
                   layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Any:
-    """Nearly all of its spectrum in the middle; the more the larger `beta`."""
+    """Nearly all of its spectrum in the middle; the more the larger `beta`.
+
+    >>> import mutagrad as mg
+    >>> mg.kaiser_window(4).shape
+    mutagrad.Size([4])
+    """
     M = _length("kaiser_window", window_length, dtype)
     return _made(_kaiser(M, beta, not periodic), dtype, layout, device, requires_grad, pin_memory)

@@ -138,7 +138,14 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False,
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *,
               out: Sequence[Tensor] | None = None) -> Any:
-    """Return P, L and U out of what `lu_factor` returns; what is not asked for is empty."""
+    """Return P, L and U out of what `lu_factor` returns; what is not asked for is empty.
+
+    >>> import mutagrad as mg
+    >>> p, l, u = mg.lu_unpack(*mg.linalg.lu_factor(mg.tensor([[1., 2.], [4., 4.]])))
+    >>> p @ l @ u
+    tensor([[1., 2.],
+            [4., 4.]])
+    """
     array = matrices(LU_data, "lu_unpack")._array
     if tensor_argument(LU_pivots, "lu_unpack")._array.dtype != np.int32:
         raise DTypeError("lu_unpack: the pivots must be of type int32, as lu_factor returns them", fix="pivots.int()")
@@ -160,7 +167,14 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = N
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """Return L and U in one matrix, row exchanges and, with `get_infos`, first zero pivots: an older `lu_factor`."""
+    """Return L and U in one matrix, row exchanges and, with `get_infos`, first zero pivots: an older `lu_factor`.
+
+    >>> import mutagrad as mg
+    >>> packed, pivots = mg.lu(mg.tensor([[1., 2.], [4., 4.]]))
+    >>> packed, pivots
+    (tensor([[4.0000, 4.0000],
+            [0.2500, 1.0000]]), tensor([2, 2], dtype=mutagrad.int32))
+    """
     factors, pivots, info = _lu("lu", A, pivot)
     if not get_infos:
         first_failure("lu", A._array.shape, info._array, SINGULAR, "get_infos=True, which returns it with its info")
@@ -194,7 +208,14 @@ _adjoint = adjoint
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return X with A @ X = b, given what `lu_factor` says of A: an older form of `linalg.lu_solve`."""
+    """Return X with A @ X = b, given what `lu_factor` says of A: an older form of `linalg.lu_solve`.
+
+    >>> import mutagrad as mg
+    >>> a = mg.tensor([[1., 2.], [4., 4.]])
+    >>> mg.lu_solve(mg.tensor([[5.], [12.]]), *mg.linalg.lu_factor(a))
+    tensor([[1.],
+            [2.]])
+    """
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 

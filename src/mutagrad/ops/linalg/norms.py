@@ -225,7 +225,13 @@ def pinv(A: TensorBase, rcond: TensorBase | float | None = None, hermitian: bool
 
 
 def pinverse(input: TensorBase, rcond: float = 1e-15) -> Any:
-    """Return the pseudo-inverse: an older name of `linalg.pinv`."""
+    """Return the pseudo-inverse: an older name of `linalg.pinv`.
+
+    >>> import mutagrad as mg
+    >>> mg.pinverse(mg.tensor([[2., 0.], [0., 4.], [0., 0.]]))
+    tensor([[0.5000, 0.0000, 0.0000],
+            [0.0000, 0.2500, 0.0000]])
+    """
     return pinv(input, rcond)
 
 

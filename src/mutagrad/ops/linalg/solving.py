@@ -257,7 +257,13 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the inverse of square matrices: an older name of `linalg.inv`."""
+    """Return the inverse of square matrices: an older name of `linalg.inv`.
+
+    >>> import mutagrad as mg
+    >>> mg.inverse(mg.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return inv(input, out=out)
 
 
@@ -377,7 +383,14 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
                      out: Sequence[Tensor] | None = None) -> Any:
-    """Return X with A @ X = b for triangular A, and a copy of A: an older `linalg.solve_triangular`."""
+    """Return X with A @ X = b for triangular A, and a copy of A: an older `linalg.solve_triangular`.
+
+    >>> import mutagrad as mg
+    >>> x, a = mg.triangular_solve(mg.tensor([[3.], [4.]]), mg.tensor([[1., 1.], [0., 2.]]))
+    >>> x
+    tensor([[1.],
+            [2.]])
+    """
     coefficients = clone(square(A, "triangular_solve"))
     a = RECORDED.transpose(A, -2, -1) if transpose else A
     found = solve_triangular(a, b, upper=upper != transpose, unitriangular=unitriangular)
@@ -471,7 +484,12 @@ def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 def det(input: Tensor) -> Any:
-    """Return the determinant of square matrices; its gradient is right for singular ones, too."""
+    """Return the determinant of square matrices; its gradient is right for singular ones, too.
+
+    >>> import mutagrad as mg
+    >>> mg.det(mg.tensor([[2., 1.], [0., 3.]]))
+    tensor(6.)
+    """
     return linalg_det(input)
 
 
@@ -511,12 +529,23 @@ def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
 
 
 def slogdet(input: Tensor) -> Any:
-    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch."""
+    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch.
+
+    >>> import mutagrad as mg
+    >>> sign, logarithm = mg.slogdet(mg.tensor([[0., 2.], [3., 0.]]))
+    >>> sign, logarithm
+    (tensor(-1.), tensor(1.7918))
+    """
     return return_types.slogdet(linalg_slogdet(input))
 
 
 def logdet(input: Tensor) -> Any:
-    """Return the logarithm of the determinant: nan where that is negative."""
+    """Return the logarithm of the determinant: nan where that is negative.
+
+    >>> import mutagrad as mg
+    >>> mg.logdet(mg.tensor([[2., 0.], [0., 3.]]))
+    tensor(1.7918)
+    """
     sign, size = _slogdet_of(square(input, "logdet"))
     if input._array.dtype.kind == "c":
         return log(sign) + size
@@ -555,7 +584,13 @@ def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Any:
 
 
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Any:
-    """Multiply the matrix with itself n times; its inverse for negative n."""
+    """Multiply the matrix with itself n times; its inverse for negative n.
+
+    >>> import mutagrad as mg
+    >>> mg.matrix_power(mg.tensor([[1., 1.], [0., 1.]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     return _power("matrix_power", input, n, out)
 
 
@@ -607,5 +642,11 @@ matrix_exp_values = primitive("matrix_exp", _matrix_exp, x=lambda xp, g, x: _exp
 
 
 def matrix_exp(input: Tensor) -> Any:
-    """Return the exponential of square matrices: the sum of A**k / k!."""
+    """Return the exponential of square matrices: the sum of A**k / k!.
+
+    >>> import mutagrad as mg
+    >>> mg.matrix_exp(mg.tensor([[0., 1.], [0., 0.]]))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return matrix_exp_values(square(input, "matrix_exp"))

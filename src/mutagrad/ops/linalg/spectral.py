@@ -242,7 +242,13 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return U, S and V with A = U @ diag(S) @ V.mH: an older `linalg.svd`; without `compute_uv` U and V are zeros."""
+    """Return U, S and V with A = U @ diag(S) @ V.mH: an older `linalg.svd`; without `compute_uv` U and V are zeros.
+
+    >>> import mutagrad as mg
+    >>> u, s, v = mg.svd(mg.tensor([[3., 0.], [0., 4.]]))
+    >>> s
+    tensor([4., 3.])
+    """
     m, n = matrices(input, "svd")._array.shape[-2:]
     if not compute_uv:
         batch = input._array.shape[:-2]

@@ -445,7 +445,12 @@ def _hop(name: str, hop_length: int | None, n_fft: int) -> int:
 def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
          window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
          onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None) -> Any:
-    """Return the spectra of pieces of n_fft points, hop_length apart: frequencies by pieces."""
+    """Return the spectra of pieces of n_fft points, hop_length apart: frequencies by pieces.
+
+    >>> import mutagrad as mg
+    >>> mg.stft(mg.ones(8), 4, window=mg.ones(4), return_complex=True).shape
+    mutagrad.Size([3, 9])
+    """
     tensor_argument(input, "stft")
     if align_to_window is not None:
         raise NotSupported("stft: align_to_window is not supported",
@@ -481,7 +486,14 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
 def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
           window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
           length: int | None = None, return_complex: bool = False) -> Any:
-    """Return the signal whose `stft` comes nearest: overlapping pieces, divided by what their windows sum to."""
+    """Return the signal whose `stft` comes nearest: overlapping pieces, divided by what their windows sum to.
+
+    >>> import mutagrad as mg
+    >>> x, window = mg.arange(16.), mg.ones(4)
+    >>> s = mg.stft(x, 4, window=window, return_complex=True)
+    >>> mg.allclose(mg.istft(s, 4, window=window), x, atol=1e-5)
+    True
+    """
     shape = tensor_argument(input, "istft")._array.shape
     if input._array.dtype.kind != "c" or len(shape) not in (2, 3) or 0 in shape:
         raise ShapeError("istft: expects complex spectra of 2 or 3 dimensions, "

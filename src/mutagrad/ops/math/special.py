@@ -86,7 +86,12 @@ def _order(n: Any, name: str) -> int:
 
 
 def polygamma(*operands: Any, n: int | None = None, input: Tensor | None = None, out: Tensor | None = None) -> Any:
-    """Return the n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`."""
+    """Return the n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`.
+
+    >>> import mutagrad as mg
+    >>> mg.polygamma(1, mg.tensor([1., 2.]))
+    tensor([1.6449, 0.6449])
+    """
     given = [*operands, *(v for v in (n, input) if v is not None)]
     if len(given) != 2:
         raise BadArgument(f"polygamma: takes n and a tensor, got {len(given)} arguments",
@@ -101,7 +106,12 @@ def polygamma_(x: Tensor, n: int) -> Any:
 
 
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Any:
-    """Return the logarithm of the multivariate gamma function of dimension p."""
+    """Return the logarithm of the multivariate gamma function of dimension p.
+
+    >>> import mutagrad as mg
+    >>> mg.mvlgamma(mg.tensor([2., 3.]), 2)
+    tensor([0.4516, 1.5502])
+    """
     tensor_argument(input, "mvlgamma")
     p = whole_number(p, "mvlgamma", "p")
     if p < 1:
@@ -334,7 +344,12 @@ def _entropy(a: Array) -> Any:
 
 
 def ldexp(input: Tensor, other: Value, *, out: Tensor | None = None) -> Any:
-    """`x * 2**other`."""
+    """`x * 2**other`.
+
+    >>> import mutagrad as mg
+    >>> mg.ldexp(mg.tensor([1., 3.]), mg.tensor([2, 1]))
+    tensor([4., 6.])
+    """
     return mul(input, pow_values(2.0, other), out=out)
 
 
@@ -346,7 +361,12 @@ def _in_double(name: str, *values: Any) -> tuple[Any, ...]:
 
 
 def float_power(input: Value, exponent: Value, *, out: Tensor | None = None) -> Any:
-    """`x ** y` in double precision."""
+    """`x ** y` in double precision.
+
+    >>> import mutagrad as mg
+    >>> mg.float_power(mg.tensor([1, 2]), 3)
+    tensor([1., 8.], dtype=mutagrad.float64)
+    """
     base, power = _in_double("float_power", input, exponent)
     if out is not None and isinstance(out, Tensor) and out._array.dtype is not base._array.dtype:
         raise DTypeError(f"float_power: the result is of type {base._array.dtype.name}, "
@@ -399,7 +419,12 @@ finite_values = elementwise("nan_to_num",
 
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Any:
-    """1 for positive numbers, 0 for negative ones, and `values` at zero."""
+    """1 for positive numbers, 0 for negative ones, and `values` at zero.
+
+    >>> import mutagrad as mg
+    >>> mg.heaviside(mg.tensor([-1., 0., 2.]), mg.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     if tensor_argument(input, "heaviside")._array.dtype is not tensor_argument(values, "heaviside")._array.dtype:
         raise DTypeError(f"heaviside: input and values must be of one type, got {input.dtype} and {values.dtype}",
                          fix="values.to(x.dtype)")
@@ -408,17 +433,32 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> An
 
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None,
                *, out: Tensor | None = None) -> Any:
-    """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf`, `neginf`)."""
+    """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf`, `neginf`).
+
+    >>> import mutagrad as mg
+    >>> mg.nan_to_num(mg.tensor([1., float("nan")]), nan=0.)
+    tensor([1., 0.])
+    """
     return finite_values(input, 0.0 if nan is None else nan, posinf, neginf, out=out)
 
 
 def clamp_min(input: Tensor, min: Value, *, out: Tensor | None = None) -> Any:
-    """`x`, but at least `min`."""
+    """`x`, but at least `min`.
+
+    >>> import mutagrad as mg
+    >>> mg.clamp_min(mg.tensor([-1., 2.]), 0)
+    tensor([0., 2.])
+    """
     return clamp(input, as_operand(min, "clamp_min"), out=out)
 
 
 def clamp_max(input: Tensor, max: Value, *, out: Tensor | None = None) -> Any:
-    """`x`, but at most `max`."""
+    """`x`, but at most `max`.
+
+    >>> import mutagrad as mg
+    >>> mg.clamp_max(mg.tensor([-1., 2.]), 1)
+    tensor([-1.,  1.])
+    """
     return clamp(input, None, as_operand(max, "clamp_max"), out=out)
 
 
@@ -437,7 +477,12 @@ def mvlgamma_(x: Tensor, p: int) -> Any:
 
 
 def ldexp_(x: Tensor, other: Value) -> Any:
-    """Multiply the tensor in place by 2 to the power of `other`; return the tensor."""
+    """Multiply the tensor in place by 2 to the power of `other`; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 3.]).ldexp_(mg.tensor([2, 1]))
+    tensor([4., 6.])
+    """
     return ldexp(x, other, out=x)
 
 
@@ -453,10 +498,20 @@ def heaviside_(x: Tensor, values: Tensor) -> Any:
 
 
 def nan_to_num_(x: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
-    """Replace nan and infinities in place by numbers; return the tensor."""
+    """Replace nan and infinities in place by numbers; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., float("nan")]).nan_to_num_()
+    tensor([1., 0.])
+    """
     return nan_to_num(x, nan, posinf, neginf, out=x)
 
 
 def logit_(x: Tensor, eps: float | None = None) -> Any:
-    """Write the logarithm of x / (1 - x) into the tensor; return the tensor."""
+    """Write the logarithm of x / (1 - x) into the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([0.5, 0.9]).logit_()
+    tensor([0.0000, 2.1972])
+    """
     return logit(x, eps, out=x)

@@ -129,7 +129,12 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Any:
-    """x, but 0 where it is between -lambd and lambd."""
+    """x, but 0 where it is between -lambd and lambd.
+
+    >>> import mutagrad as mg
+    >>> mg.hardshrink(mg.tensor([-1., 0.3, 2.]))
+    tensor([-1.,  0.,  2.])
+    """
     return hardshrink_values(floating(input, "hardshrink"), as_element(lambd, input), out=out)
 
 
@@ -142,18 +147,33 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False,
               *, out: Tensor | None = None) -> Any:
-    """x where it is above the threshold, `value` elsewhere."""
+    """x where it is above the threshold, `value` elsewhere.
+
+    >>> import mutagrad as mg
+    >>> mg.threshold(mg.tensor([0.5, 2.]), 1., 0.)
+    tensor([0., 2.])
+    """
     floating(input, "threshold", "fiu")
     return threshold_values(input, threshold, value, out=input if inplace else out)
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Any:
-    """threshold, written into its input."""
+    """threshold, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.threshold_(mg.tensor([0.5, 2.]), 1., 0.)
+    tensor([0., 2.])
+    """
     return threshold_values(floating(input, "threshold_", "fiu"), threshold, value, out=input)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Any:
-    """x where it is positive, `weight * x` elsewhere; one weight for all, or one for each channel (dimension 1)."""
+    """x where it is positive, `weight * x` elsewhere; one weight for all, or one for each channel (dimension 1).
+
+    >>> import mutagrad as mg
+    >>> mg.prelu(mg.tensor([-2., 3.]), mg.tensor([0.25]))
+    tensor([-0.5000,  3.0000])
+    """
     floating(input, "prelu")
     count, ndim = tensor_argument(weight, "prelu")._array.size, input._array.ndim
     if weight._array.dtype is not input._array.dtype:
@@ -174,7 +194,12 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
 
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
           *, generator: Generator | None = None) -> Any:
-    """leaky_relu with a random slope between two bounds for each element; with their mean if not training."""
+    """leaky_relu with a random slope between two bounds for each element; with their mean if not training.
+
+    >>> import mutagrad as mg
+    >>> mg.rrelu(mg.tensor([-4., 2.]), 0.25, 0.25)
+    tensor([-1.,  2.])
+    """
     floating(input, "rrelu")
     if not (math.isfinite(lower) and math.isfinite(upper)) or lower > upper:
         raise BadValue(f"rrelu: the slopes must be finite and in order, got lower={lower} and upper={upper}",
@@ -202,7 +227,12 @@ def _slopes(array: Array, lower: float, upper: float, draws: Any) -> Any:
 
 def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
            *, generator: Generator | None = None) -> Any:
-    """rrelu, written into its input."""
+    """rrelu, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.rrelu_(mg.tensor([-4., 2.]), 0.25, 0.25)
+    tensor([-1.,  2.])
+    """
     return rrelu(input, lower, upper, training, inplace=True, generator=generator)
 
 
@@ -241,25 +271,45 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Any:
 
 
 def selu(input: Tensor, inplace: bool = False) -> Any:
-    """elu, scaled so that deep networks keep mean 0 and variance 1."""
+    """elu, scaled so that deep networks keep mean 0 and variance 1.
+
+    >>> import mutagrad as mg
+    >>> mg.selu(mg.tensor([-1., 1.]))
+    tensor([-1.1113,  1.0507])
+    """
     alpha, scale = SELU
     return elu_values(floating(input, "selu"), alpha, scale, 1.0, out=input if inplace else None)
 
 
 def selu_(input: Tensor) -> Any:
-    """selu, written into its input."""
+    """selu, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.selu_(mg.tensor([-1., 1.]))
+    tensor([-1.1113,  1.0507])
+    """
     return selu(input, inplace=True)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """x where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere: smooth for every alpha."""
+    """x where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere: smooth for every alpha.
+
+    >>> import mutagrad as mg
+    >>> mg.celu(mg.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
     if alpha == 0:
         raise BadValue("celu: alpha must not be 0", why="x is divided by it", fix="relu(x)")
     return elu_values(floating(input, "celu"), alpha, 1.0, 1 / alpha, out=input if inplace else None)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Any:
-    """celu, written into its input."""
+    """celu, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.celu_(mg.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
     return celu(input, alpha, inplace=True)
 
 

@@ -140,7 +140,12 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 # ------------------------------------------------------------------------------------------------------------ distances
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """Return the p-norm of x1 - x2 + eps along the last dimension."""
+    """Return the p-norm of x1 - x2 + eps along the last dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.pairwise_distance(mg.tensor([[0., 0.]]), mg.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
     check_tensors("pairwise_distance", x1, x2)
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
@@ -218,7 +223,12 @@ def _triplet(distance: Callable[[Tensor, Tensor], Tensor], anchor: Tensor, posit
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Any:
-    """Return the p-norm of the difference of every two rows: of row 0 and 1, 0 and 2, and so on."""
+    """Return the p-norm of the difference of every two rows: of row 0 and 1, 0 and 2, and so on.
+
+    >>> import mutagrad as mg
+    >>> mg.pdist(mg.tensor([[0., 0.], [3., 4.], [0., 1.]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
     check_float("pdist", input)
     array = input._array
     if array.ndim != 2:

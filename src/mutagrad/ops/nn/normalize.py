@@ -205,7 +205,13 @@ def _layer_normed(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | N
 
 def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
                       eps: float) -> tuple[Any, Any, Any]:
-    """`layer_norm`, and the mean and reciprocal deviation that it divided by, without gradient."""
+    """`layer_norm`, and the mean and reciprocal deviation that it divided by, without gradient.
+
+    >>> import mutagrad as mg
+    >>> out, mean, rstd = mg.native_layer_norm(mg.tensor([[1., 3.]]), (2,), None, None, 0.)
+    >>> out, mean, rstd
+    (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
+    """
     out, moments = _layer_normed(input, normalized_shape, weight, bias, eps)
     kept = input._array.ndim - len(normalized_shape)
     shape = input._array.shape[:kept] + (1,) * len(normalized_shape)
@@ -214,7 +220,12 @@ def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Te
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Any:
-    """Divide the last dimensions of each item by the root of their mean square, then scale them."""
+    """Divide the last dimensions of each item by the root of their mean square, then scale them.
+
+    >>> import mutagrad as mg
+    >>> mg.rms_norm(mg.tensor([[3., 4.]]), (2,))
+    tensor([[0.8485, 1.1314]])
+    """
     tensor_argument(input, "rms_norm")
     eps = number(eps)
     wide = np.float32 if input._array.dtype.char in "eE" else input._array.dtype  # in which short types are computed
@@ -231,7 +242,12 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Any:
-    """Bring each group of channels of each item to mean 0 and variance 1, then scale and shift each channel."""
+    """Bring each group of channels of each item to mean 0 and variance 1, then scale and shift each channel.
+
+    >>> import mutagrad as mg
+    >>> mg.group_norm(mg.tensor([[1., 3., 2., 6.]]), 2, eps=0.)
+    tensor([[-1.,  1., -1.,  1.]])
+    """
     out = _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
     return in_format_of(input, out)
 
@@ -360,7 +376,13 @@ def _batch_normed(name: str, x: Tensor, running_mean: Tensor | None, running_var
 
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
                       running_var: Tensor | None, training: bool, momentum: float, eps: float) -> tuple[Any, Any, Any]:
-    """`batch_norm`, and the mean and reciprocal deviation of the batch (empty outside training), without gradient."""
+    """`batch_norm`, and the mean and reciprocal deviation of the batch (empty outside training), without gradient.
+
+    >>> import mutagrad as mg
+    >>> out, mean, rstd = mg.native_batch_norm(mg.tensor([[1.], [3.]]), *[None] * 4, True, 0.1, 1e-5)
+    >>> mean, rstd
+    (tensor([2.]), tensor([1.0000]))
+    """
     out, moments = _batch_normed("native_batch_norm", input, running_mean, running_var, weight, bias, training,
                                  momentum, eps)
     mean, scale = (make(m.flatten()) if training else make(np.zeros(0, m.dtype)) for m in moments)

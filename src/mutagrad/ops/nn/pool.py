@@ -203,7 +203,12 @@ def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
 
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """Return the largest of each window along the last dimension."""
+    """Return the largest of each window along the last dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.max_pool1d(mg.tensor([[1., 3., 2., 4.]]), 2)
+    tensor([[3., 4.]])
+    """
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -221,13 +226,24 @@ def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 
 def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """Return the largest of each window over the last three dimensions."""
+    """Return the largest of each window over the last three dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.max_pool3d(mg.zeros(1, 4, 4, 4), 2).shape
+    mutagrad.Size([1, 2, 2, 2])
+    """
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                             dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
-    """max_pool1d, and where each of its results was."""
+    """max_pool1d, and where each of its results was.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.max_pool1d_with_indices(mg.tensor([[1., 3., 2., 4.]]), 2)
+    >>> values, indices
+    (tensor([[3., 4.]]), tensor([[1, 3]]))
+    """
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
@@ -558,7 +574,12 @@ def _adaptive_avg_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
-    """Return the averages of so many windows of nearly equal size."""
+    """Return the averages of so many windows of nearly equal size.
+
+    >>> import mutagrad as mg
+    >>> mg.adaptive_avg_pool1d(mg.tensor([[1., 2., 3., 4.]]), 2)
+    tensor([[1.5000, 3.5000]])
+    """
     return _adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 

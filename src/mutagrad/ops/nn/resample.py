@@ -579,5 +579,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
 
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Any:
-    """As nn.functional.affine_grid."""
+    """As nn.functional.affine_grid.
+
+    >>> import mutagrad as mg
+    >>> mg.affine_grid_generator(mg.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 2, 2), False).shape
+    mutagrad.Size([1, 2, 2, 2])
+    """
     return affine_grid(theta, size, align_corners)

@@ -136,7 +136,12 @@ def bernoulli_(x: Tensor, p: Tensor | float = 0.5, *, generator: Generator | Non
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Any:
-    """Poisson numbers, each with the rate that `input` holds."""
+    """Poisson numbers, each with the rate that `input` holds.
+
+    >>> import mutagrad as mg
+    >>> mg.poisson(mg.full((3,), 4.)).shape
+    mutagrad.Size([3])
+    """
     array = _float_tensor(input, "poisson")._array
     if anywhere(~(array >= 0)):
         raise BadValue("poisson: a rate is negative or nan",
@@ -145,7 +150,12 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Any:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Any:
-    """How many of `count` trials succeed, each with probability `prob`."""
+    """How many of `count` trials succeed, each with probability `prob`.
+
+    >>> import mutagrad as mg
+    >>> mg.binomial(mg.full((3,), 10.), mg.tensor([0., 0.5, 1.])).shape
+    mutagrad.Size([3])
+    """
     for value, name in ((count, "count"), (prob, "prob")):
         tensor_argument(value, "binomial")
         if not of_array(value._array.dtype).is_floating_point:

@@ -18,7 +18,12 @@ METHODS = "_base _is_view dim_order get_device is_nonzero is_pinned is_same_size
 
 
 def is_nonzero(input: TensorBase) -> bool:
-    """Return the truth of a tensor of one element."""
+    """Return the truth of a tensor of one element.
+
+    >>> import mutagrad as mg
+    >>> mg.is_nonzero(mg.tensor([2.]))
+    True
+    """
     return bool(tensor_argument(input, "is_nonzero"))
 
 
@@ -44,18 +49,33 @@ def _check(cond: object, message: Callable[[], object] | None = None) -> None:
 
 
 def is_signed(input: TensorBase) -> bool:
-    """Return whether the elements can be negative."""
+    """Return whether the elements can be negative.
+
+    >>> import mutagrad as mg
+    >>> mg.is_signed(mg.zeros(1, dtype=mg.uint8))
+    False
+    """
     return of_array(tensor_argument(input, "is_signed")._array.dtype).is_signed
 
 
 def is_inference(input: TensorBase) -> bool:
-    """Return whether the tensor can never take part in a derivative, which none is here."""
+    """Return whether the tensor can never take part in a derivative, which none is here.
+
+    >>> import mutagrad as mg
+    >>> mg.is_inference(mg.ones(2))
+    False
+    """
     tensor_argument(input, "is_inference")
     return False
 
 
 def is_same_size(input: TensorBase, other: TensorBase) -> bool:
-    """Return whether two tensors have one shape."""
+    """Return whether two tensors have one shape.
+
+    >>> import mutagrad as mg
+    >>> mg.is_same_size(mg.zeros(2, 3), mg.ones(2, 3))
+    True
+    """
     a, b = (tensor_argument(x, "is_same_size")._array.shape for x in (input, other))
     return bool(a == b)
 
@@ -90,7 +110,12 @@ _base = property(_owner)
 
 
 def get_device(input: TensorBase) -> int:
-    """Return the number of the device, -1 for the CPU."""
+    """Return the number of the device, -1 for the CPU.
+
+    >>> import mutagrad as mg
+    >>> mg.get_device(mg.zeros(1))
+    -1
+    """
     index: int | None = tensor_argument(input, "get_device").device.index
     return -1 if index is None else index
 
