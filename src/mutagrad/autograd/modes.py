@@ -276,7 +276,12 @@ class set_nan_policy(_Setting):
 
 
 def get_nan_policy() -> str:
-    """Return what `set_nan_policy` was last told."""
+    """Return what `set_nan_policy` was last told.
+
+    >>> import mutagrad as mg
+    >>> mg.autograd.get_nan_policy()
+    'warn'
+    """
     return current.now.nan_policy
 
 
@@ -307,7 +312,13 @@ class detect_anomaly(_Mode):
 
 
 class set_detect_anomaly(_Setting, detect_anomaly):
-    """The same, from now on; as a context manager, until the block ends."""
+    """The same, from now on; as a context manager, until the block ends.
+
+    >>> import mutagrad as mg
+    >>> with mg.autograd.set_detect_anomaly(True):
+    ...     mg.is_anomaly_enabled()
+    True
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.on, self.wanted = bool(mode), bool(check_nan)
@@ -358,7 +369,15 @@ def is_inference_mode_enabled() -> bool:
 
 
 class set_multithreading_enabled(_Mode):
-    """Accepted as PyTorch's: a sweep runs on the thread that asked for it, either way."""
+    """Accepted as PyTorch's: a sweep runs on the thread that asked for it, either way.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(1, requires_grad=True)
+    >>> with mg.autograd.set_multithreading_enabled(False):
+    ...     x.sum().backward()
+    >>> x.grad
+    tensor([1.])
+    """
 
     def __new__(cls, mode: bool) -> Self:
         return object.__new__(cls)

@@ -86,7 +86,15 @@ class DTypeError(MutagradError, NotImplementedError, TypeError):
 
 
 class LinAlgError(MutagradError, RuntimeError):
-    """A matrix for which the factorization or inverse does not exist."""
+    """A matrix for which the factorization or inverse does not exist.
+
+    >>> import mutagrad as mg
+    >>> try:
+    ...     mg.linalg.inv(mg.zeros(2, 2))
+    ... except mg.linalg.LinAlgError:
+    ...     print("singular")
+    singular
+    """
 
 
 class GradientError(MutagradError, RuntimeError):

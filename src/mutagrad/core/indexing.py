@@ -368,7 +368,12 @@ def _is_same_window(a: TensorBase, b: TensorBase) -> bool:
 
 
 def copy_(x: AnyTensor, src: Any, non_blocking: bool = False) -> AnyTensor:
-    """Overwrite `x` with `src`, which is broadcast and cast to fit."""
+    """Overwrite `x` with `src`, which is broadcast and cast to fit.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2).copy_(mg.tensor([1, 2]))
+    tensor([1., 2.])
+    """
     return put(x, None, src, "copy_")
 
 

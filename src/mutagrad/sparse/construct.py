@@ -153,7 +153,12 @@ def empty_compressed(size: Sequence[int], wanted: Layout, blocksize: Sequence[in
 
 
 def empty_of(size: Sequence[int], wanted: Layout, dtype: ElementType | None = None) -> Any:
-    """Return what `zeros(size, layout=wanted)` is."""
+    """Return what `zeros(size, layout=wanted)` is.
+
+    >>> import mutagrad as mg
+    >>> mg.sparse.empty_of((2, 3), mg.sparse_coo).shape
+    mutagrad.Size([2, 3])
+    """
     if wanted in IN_BLOCKS:
         raise ShapeError(f"empty: {wanted} has blocks of a size that is not known here",
                          fix="mutagrad.zeros(size).to_sparse_bsr(blocksize)")

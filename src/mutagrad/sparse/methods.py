@@ -41,12 +41,22 @@ _nnz = _parts("_nnz", "sparse", "Return how many values there are.")
 
 
 def sparse_dim(self: Tensor) -> int:
-    """Return how many dimensions have indices: none of a dense tensor."""
+    """Return how many dimensions have indices: none of a dense tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 3).sparse_dim(), mg.zeros(2, 3).to_sparse().sparse_dim()
+    (0, 2)
+    """
     return type(self).sparse_dim(self) if isinstance(self, SparseTensor) else 0
 
 
 def dense_dim(self: Tensor) -> int:
-    """Return how many dimensions its values have: all of a dense tensor."""
+    """Return how many dimensions its values have: all of a dense tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 3).dense_dim()
+    2
+    """
     return type(self).dense_dim(self) if isinstance(self, SparseTensor) else self.dim()
 
 

@@ -381,7 +381,12 @@ def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any =
 
 
 def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """Return `beta * input + alpha * (mat1 @ mat2)` at the places of a sparse `input`."""
+    """Return `beta * input + alpha * (mat1 @ mat2)` at the places of a sparse `input`.
+
+    >>> import mutagrad as mg
+    >>> mg.sparse.sampled_addmm(mg.eye(2).to_sparse_csr(), mg.ones(2, 3), mg.ones(3, 2)).values()
+    tensor([4., 4.])
+    """
     if not isinstance(input, SparseTensor):
         raise BadArgument("sampled_addmm: Expected self to have sparse csr layout", fix="input.to_sparse_csr()")
     shapes = [*input.shape[:-1], mat1.shape[-1]], [*input.shape[:-2], mat1.shape[-1], input.shape[-1]]

@@ -39,7 +39,14 @@ from ..ops.shape.shape import contiguous, tensor_argument
 def to(tensor: TensorBase, *targets: Any, dtype: dtype | type | None = None,
        device: device_class | str | int | None = None, non_blocking: bool = False, copy: bool = False,
        memory_format: memory_format | None = None) -> Any:
-    """Return the tensor in another element type, or on another device: itself where nothing changes."""
+    """Return the tensor in another element type, or on another device: itself where nothing changes.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1, 2]).to(mg.float64)
+    tensor([1., 2.], dtype=mutagrad.float64)
+    >>> mg.tensor([1.5]).to("cpu", mg.int64)
+    tensor([1])
+    """
     for target in targets:
         if isinstance(target, TensorBase):
             dtype, device = target.dtype, target.device
@@ -58,7 +65,14 @@ def to(tensor: TensorBase, *targets: Any, dtype: dtype | type | None = None,
 
 
 def to_type(tensor: TensorBase, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Return the name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; given a type, `to` that."""
+    """Return the name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; given a type, `to` that.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).type()
+    'mutagrad.FloatTensor'
+    >>> mg.ones(2).type(mg.int64)
+    tensor([1, 1])
+    """
     if dtype is None:
         name = CLASS_NAMES.get(tensor.dtype, tensor.dtype.name + "Tensor")
         return called(f"cuda.{name}" if tensor.is_cuda else name)
@@ -66,12 +80,22 @@ def to_type(tensor: TensorBase, dtype: Any = None, non_blocking: bool = False) -
 
 
 def type_as(tensor: TensorBase, other: TensorBase) -> Any:
-    """Return the tensor in the element type of another, and on its device."""
+    """Return the tensor in the element type of another, and on its device.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1.5]).type_as(mg.tensor([1]))
+    tensor([1])
+    """
     return tensor.to(tensor_argument(other, "type_as"))
 
 
 def to_device(tensor: TensorBase, device: device_class | str | int, /, *, stream: Any = None) -> Any:
-    """Do `to(device)`, under the array API standard's name."""
+    """Do `to(device)`, under the array API standard's name.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).to_device("cpu").device
+    device(type='cpu')
+    """
     return tensor.to(device=device)
 
 
@@ -84,7 +108,13 @@ def cuda(tensor: TensorBase, device: device_class | str | int | None = None, non
 
 
 def cpu(tensor: TensorBase, memory_format: memory_format | None = None) -> Any:
-    """Return the tensor in the CPU's memory: itself where it is there."""
+    """Return the tensor in the CPU's memory: itself where it is there.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2)
+    >>> x.cpu() is x
+    True
+    """
     return tensor.to(device=CPU, memory_format=memory_format)
 
 

@@ -247,10 +247,20 @@ class UntypedStorage(TypedStorage):
 
 
 def storage(x: TensorBase) -> TypedStorage:
-    """Return the whole memory that the tensor is a window on."""
+    """Return the whole memory that the tensor is a window on.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2., 3.])[1:].storage().tolist()
+    [1.0, 2.0, 3.0]
+    """
     return TypedStorage(x)
 
 
 def untyped_storage(x: TensorBase) -> UntypedStorage:
-    """Return the same, byte by byte."""
+    """Return the same, byte by byte.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).untyped_storage().nbytes()
+    12
+    """
     return UntypedStorage(x)

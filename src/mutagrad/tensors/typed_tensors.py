@@ -104,7 +104,12 @@ ComplexFloatStorage, ComplexDoubleStorage = map(_storage_class, (dtypes.complex6
 
 
 def storage_type(x: Tensor) -> Any:
-    """Return the class of storages of such elements, such as `mutagrad.FloatStorage`."""
+    """Return the class of storages of such elements, such as `mutagrad.FloatStorage`.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).storage_type()
+    <class 'mutagrad.FloatStorage'>
+    """
     return globals()[dtypes.CLASS_NAMES[x.dtype].replace("Tensor", "Storage")]
 
 

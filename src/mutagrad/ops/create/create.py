@@ -468,35 +468,60 @@ RECORDED.as_tensor = as_tensor
 
 def new_tensor(x: Tensor, data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
-    """Return a tensor of data, of the type of x."""
+    """Return a tensor of data, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, dtype=mg.float64).new_tensor([1, 2])
+    tensor([1., 2.], dtype=mutagrad.float64)
+    """
     array = as_array(data, type_like(x, dtype, "new_tensor"))
     return finish(array, requires_grad, _place(x, device), "new_tensor", **settings)
 
 
 def new_zeros(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
               device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return zeros, of the type of x."""
+    """Return zeros, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(1, dtype=mg.int64).new_zeros(2)
+    tensor([0, 0])
+    """
     to = type_like(x, dtype, "new_zeros")
     return zeros(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_ones(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return ones, of the type of x."""
+    """Return ones, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, dtype=mg.int64).new_ones(2)
+    tensor([1, 1])
+    """
     to = type_like(x, dtype, "new_ones")
     return ones(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_empty(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
               device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return whatever the memory held, of the type of x."""
+    """Return whatever the memory held, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, dtype=mg.int64).new_empty((2, 3)).dtype
+    mutagrad.int64
+    """
     to = type_like(x, dtype, "new_empty")
     return empty(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_full(x: Tensor, size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return one value everywhere, of the type of x."""
+    """Return one value everywhere, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, dtype=mg.int64).new_full((2,), 5)
+    tensor([5, 5])
+    """
     to = type_like(x, dtype, "new_full")
     return full(size, fill_value, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 

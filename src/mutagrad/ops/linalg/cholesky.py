@@ -100,7 +100,14 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
                 out: Sequence[Tensor] | None = None) -> Any:
-    """Return the factor, nan where it fails, and for each matrix 0 or the order of the minor that is not positive."""
+    """Return the factor, nan where it fails, and for each matrix 0 or the order of the minor that is not positive.
+
+    >>> import mutagrad as mg
+    >>> factor, info = mg.linalg.cholesky_ex(mg.tensor([[4., 2.], [2., 5.]]))
+    >>> factor, info
+    (tensor([[2., 0.],
+            [1., 2.]]), tensor(0, dtype=mutagrad.int32))
+    """
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
     failed = perhaps(np.isnan(found._array))
     a = A._array.conj().swapaxes(-2, -1) if upper else A._array

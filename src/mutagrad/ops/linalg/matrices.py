@@ -76,12 +76,24 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
 
 
 def tril_(x: Tensor, diagonal: int = 0) -> Any:
-    """Write zeros above a diagonal of the tensor; return the tensor."""
+    """Write zeros above a diagonal of the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2, 2).tril_()
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
     return copy_into(x, tril(x, diagonal))
 
 
 def triu_(x: Tensor, diagonal: int = 0) -> Any:
-    """Write zeros below a diagonal of the tensor; return the tensor."""
+    """Write zeros below a diagonal of the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2, 2).triu_()
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return copy_into(x, triu(x, diagonal))
 
 
@@ -197,7 +209,12 @@ def diagflat(input: Tensor, offset: int = 0) -> Any:
 
 
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Return the diagonals of matrices, as a view that can be written through."""
+    """Return the diagonals of matrices, as a view that can be written through.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.diagonal(mg.tensor([[1., 2.], [3., 4.]]))
+    tensor([1., 4.])
+    """
     return diagonal(tensor_argument(A, "linalg.diagonal"), offset, dim1, dim2)
 
 
@@ -223,7 +240,13 @@ def trace(input: Tensor | None = None, *, out: Tensor | None = None, **recording
 
 
 def fill_diagonal_(x: Tensor, fill_value: Tensor | complex, wrap: bool = False) -> Any:
-    """Write one value to the main diagonal; `wrap` begins again below the square of a tall matrix."""
+    """Write one value to the main diagonal; `wrap` begins again below the square of a tall matrix.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 2).fill_diagonal_(3.)
+    tensor([[3., 0.],
+            [0., 3.]])
+    """
     shape = tensor_argument(x, "fill_diagonal_")._array.shape
     if len(shape) < 2 or len(shape) > 2 and len(set(shape)) > 1:
         raise ShapeError(f"fill_diagonal_: shape {shape} has no main diagonal", why="all sizes must be equal, or two",
@@ -271,7 +294,14 @@ H = property(_H)
 
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Any:
-    """Return the powers 0 to N - 1 of the elements of a vector, a row for each."""
+    """Return the powers 0 to N - 1 of the elements of a vector, a row for each.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.vander(mg.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
+    """
     shape = tensor_argument(x, "vander")._array.shape
     if not shape and N is None:
         raise ShapeError("vander: a 0-d tensor does not say how many powers to take",

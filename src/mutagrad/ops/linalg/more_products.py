@@ -125,7 +125,12 @@ def _written(name: str, x: TensorBase, result: TensorBase) -> Any:
 
 
 def addmm_(x: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
-    """Write `addmm` of the tensor into it, and return it."""
+    """Write `addmm` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, 1).addmm_(mg.tensor([[1., 2.]]), mg.tensor([[3.], [4.]]))
+    tensor([[11.]])
+    """
     return _written("addmm_", x, addmm(x, mat1, mat2, beta=beta, alpha=alpha))
 
 
@@ -140,17 +145,33 @@ def addmv_(x: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, 
 
 
 def addbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
-    """Write `addbmm` of the tensor into it, and return it."""
+    """Write `addbmm` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, 1).addbmm_(mg.ones(3, 1, 2), mg.ones(3, 2, 1))
+    tensor([[6.]])
+    """
     return _written("addbmm_", x, addbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
 def baddbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
-    """Write `baddbmm` of the tensor into it, and return it."""
+    """Write `baddbmm` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3, 1, 1).baddbmm_(mg.ones(3, 1, 2), mg.ones(3, 2, 1)).flatten()
+    tensor([2., 2., 2.])
+    """
     return _written("baddbmm_", x, baddbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
 def addr_(x: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
-    """Write `addr` of the tensor into it, and return it."""
+    """Write `addr` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 2).addr_(mg.tensor([1., 2.]), mg.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     found = addr(x, vec1, vec2, beta=beta, alpha=alpha)
     if found._array.dtype is not x._array.dtype:
         raise DTypeError(f"addr_: a result of type {of_array(found._array.dtype).name} "
@@ -189,7 +210,12 @@ def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 
 
 def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
-    """Return the inner products of vectors along a dimension, the first conjugated."""
+    """Return the inner products of vectors along a dimension, the first conjugated.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.vecdot(mg.tensor([[1., 2.], [3., 4.]]), mg.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
     check_factors("vecdot", x, y)
     wide, other = broadcast_tensors(x, y)
     dim = whole_dim(dim, wide._array.ndim, "vecdot")
@@ -214,7 +240,12 @@ cross_values = primitive("cross", _cross, settings=("dim",),
 
 
 def linalg_cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
-    """Return the vectors at right angles to both, along a dimension of size 3."""
+    """Return the vectors at right angles to both, along a dimension of size 3.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.cross(mg.tensor([1., 0., 0.]), mg.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
     x, y = tensor_argument(input, "cross"), tensor_argument(other, "cross")
     a, b = x._array.shape, y._array.shape
     if len(a) != len(b):
@@ -281,7 +312,12 @@ def _multiply(factors: Sequence[TensorBase], splits: dict[tuple[int, int], int],
 
 
 def multi_dot(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """Multiply several matrices in the order that needs the least work; the first and last may be vectors."""
+    """Multiply several matrices in the order that needs the least work; the first and last may be vectors.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.multi_dot((mg.ones(1, 2), mg.ones(2, 3), mg.ones(3, 1)))
+    tensor([[6.]])
+    """
     if not isinstance(tensors, (tuple, list)):
         raise BadArgument(f"multi_dot: expects a sequence of tensors, got {type(tensors).__name__}",
                           fix="mutagrad.linalg.multi_dot([x, y])")

@@ -63,7 +63,14 @@ r_values = primitive("r_of_qr", lambda a: np.ascontiguousarray(lapack.qr(a, "r")
 
 
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return Q with orthonormal columns and the upper R with A = Q @ R; mode "r" gives R alone, with Q empty."""
+    """Return Q with orthonormal columns and the upper R with A = Q @ R; mode "r" gives R alone, with Q empty.
+
+    >>> import mutagrad as mg
+    >>> a = mg.tensor([[3., 1.], [4., 2.]])
+    >>> q, r = mg.linalg.qr(a)
+    >>> mg.allclose(q @ r, a)
+    True
+    """
     shape = matrices(A, "qr")._array.shape
     if mode not in ("reduced", "complete", "r"):
         raise BadValue(f"qr: mode {mode!r} is not 'reduced', 'complete' or 'r'", fix="mode='reduced'")
@@ -117,7 +124,13 @@ def _reflect(vectors: Tensor, tau: Tensor, x: Tensor, backwards: bool, transpose
 
 @may_need_much
 def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the first columns of the product of `geqrf`'s reflections: Q of the QR factorization."""
+    """Return the first columns of the product of `geqrf`'s reflections: Q of the QR factorization.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.householder_product(*mg.geqrf(mg.tensor([[3.], [4.]])))
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
     shape = matrices(input, "householder_product")._array.shape
     one_type("householder_product", input, tensor_argument(tau, "householder_product"))
     m, n = shape[-2:]

@@ -276,7 +276,14 @@ def _info(name: str, A: Tensor, failed: bool, check_errors: bool) -> Any:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """Return the inverse, nan where there is none, and for each matrix 0 or its first zero pivot."""
+    """Return the inverse, nan where there is none, and for each matrix 0 or its first zero pivot.
+
+    >>> import mutagrad as mg
+    >>> inverse, info = mg.linalg.inv_ex(mg.tensor([[2., 0.], [0., 4.]]))
+    >>> inverse, info
+    (tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]]), tensor(0, dtype=mutagrad.int32))
+    """
     found = inv_values(square(A, "inv_ex"), False)
     info = _info("inv_ex", A, perhaps(np.isnan(found._array)), check_errors)
     return write_out("inv_ex", return_types.linalg_inv_ex(found, info), out)
@@ -329,7 +336,13 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False,
              out: Sequence[Tensor] | None = None) -> Any:
-    """Return the solution, nan where there is none, and for each matrix 0 or its first zero pivot."""
+    """Return the solution, nan where there is none, and for each matrix 0 or its first zero pivot.
+
+    >>> import mutagrad as mg
+    >>> x, info = mg.linalg.solve_ex(mg.tensor([[2., 0.], [0., 4.]]), mg.tensor([2., 8.]))
+    >>> x, info
+    (tensor([1., 2.]), tensor(0, dtype=mutagrad.int32))
+    """
     found = _solve("solve_ex", A, B, left, False)
     info = _info("solve_ex", A, perhaps(np.isnan(found._array)), check_errors)
     return write_out("solve_ex", return_types.linalg_solve_ex(found, info), out)
@@ -365,7 +378,13 @@ solve_triangle = primitive("solve_triangular", _solve_triangle, settings=("upper
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False,
                      out: Tensor | None = None) -> Any:
-    """Return X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at."""
+    """Return X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.solve_triangular(mg.tensor([[1., 1.], [0., 2.]]), mg.tensor([[3.], [4.]]), upper=True)
+    tensor([[1.],
+            [2.]])
+    """
     square(A, "solve_triangular")
     matrices(B, "solve_triangular")
     one_type("solve_triangular", A, B)
@@ -399,7 +418,12 @@ def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool =
 
 
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
-    """Return the inverse with respect to `tensordot` over the first `ind` dimensions."""
+    """Return the inverse with respect to `tensordot` over the first `ind` dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.tensorinv(mg.eye(6).reshape(2, 3, 6), ind=2).shape
+    mutagrad.Size([6, 2, 3])
+    """
     shape = floating(A, "tensorinv")._array.shape
     if ind <= 0:
         raise BadValue(f"tensorinv: ind must be positive, not {ind}", fix="ind=2")
@@ -411,7 +435,12 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Any:
-    """Return X with tensordot(A, X) = B; `dims` of A are moved to its end first."""
+    """Return X with tensordot(A, X) = B; `dims` of A are moved to its end first.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.tensorsolve(mg.eye(6).reshape(2, 3, 6), mg.ones(2, 3))
+    tensor([1., 1., 1., 1., 1., 1.])
+    """
     floating(A, "tensorsolve")
     floating(B, "tensorsolve")
     if dims:
@@ -479,7 +508,12 @@ det_values = primitive("det", matrix.det, x=lambda xp, g, x: rows(xp, rows(xp, g
 
 
 def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the determinant of square matrices; its gradient is right for singular ones, too."""
+    """Return the determinant of square matrices; its gradient is right for singular ones, too.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.det(mg.tensor([[2., 1.], [0., 3.]]))
+    tensor(6.)
+    """
     return write_out("det", det_values(square(A, "det")), out)
 
 
@@ -524,7 +558,12 @@ def _slogdet_of(A: Tensor) -> Any:
 
 
 def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch."""
+    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.slogdet(mg.tensor([[0., 2.], [3., 0.]])).logabsdet
+    tensor(1.7918)
+    """
     return write_out("slogdet", _slogdet_of(A), out)
 
 
@@ -579,7 +618,13 @@ def _powered(A: Tensor, n: int) -> Any:
 
 
 def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Any:
-    """Multiply the matrix with itself n times; its inverse for negative n."""
+    """Multiply the matrix with itself n times; its inverse for negative n.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.matrix_power(mg.tensor([[1., 1.], [0., 1.]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     return _power("matrix_power", A, n, out)
 
 

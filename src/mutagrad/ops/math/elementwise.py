@@ -611,7 +611,12 @@ def _is_large_update(x: Any, y: Any, alpha: Any) -> bool:
 
 
 def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
-    """Add `alpha * other` to the tensor in place; return the tensor."""
+    """Add `alpha * other` to the tensor in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2.]).add_(mg.tensor([3., 4.]), alpha=2)
+    tensor([ 7., 10.])
+    """
     if tensor is not None:
         other, alpha = tensor, _old_order("add_", "alpha", other)
     if _is_large_update(x, other, alpha):
@@ -620,7 +625,12 @@ def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float 
 
 
 def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
-    """Subtract `alpha * other` from the tensor in place; return the tensor."""
+    """Subtract `alpha * other` from the tensor in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([5., 6.]).sub_(mg.tensor([1., 2.]), alpha=2)
+    tensor([3., 2.])
+    """
     if tensor is not None:
         other, alpha = tensor, _old_order("sub_", "alpha", other)
     if _is_large_update(x, other, alpha):
@@ -629,12 +639,22 @@ def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float 
 
 
 def div_(x: Tensor, other: Value, *, rounding_mode: str | None = None) -> Any:
-    """Divide the tensor in place, rounded as in `div`; return the tensor."""
+    """Divide the tensor in place, rounded as in `div`; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([7., -7.]).div_(2, rounding_mode="floor")
+    tensor([ 3., -4.])
+    """
     return div(x, other, rounding_mode=rounding_mode, out=x)
 
 
 def pow_(x: Tensor, exponent: Value) -> Any:
-    """Raise the tensor to a power in place; return the tensor."""
+    """Raise the tensor to a power in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2., 3.]).pow_(2)
+    tensor([1., 4., 9.])
+    """
     return pow(x, exponent, out=x)
 
 
@@ -660,15 +680,30 @@ def round_(x: Tensor, *, decimals: int = 0) -> Any:
 
 
 def lerp_(x: Tensor, end: Tensor, weight: Value) -> Any:
-    """Move the tensor in place towards `end`, by the share `weight`; return the tensor."""
+    """Move the tensor in place towards `end`, by the share `weight`; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([0., 10.]).lerp_(mg.tensor([1., 20.]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
     return lerp(x, end, weight, out=x)
 
 
 def addcmul_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
-    """Add `value * tensor1 * tensor2` to the tensor in place; return the tensor."""
+    """Add `value * tensor1 * tensor2` to the tensor in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).addcmul_(mg.tensor([1., 2.]), mg.tensor([3., 4.]), value=2)
+    tensor([ 7., 17.])
+    """
     return addcmul(x, tensor1, tensor2, tensor, value=value, out=x)
 
 
 def addcdiv_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
-    """Add `value * tensor1 / tensor2` to the tensor in place; return the tensor."""
+    """Add `value * tensor1 / tensor2` to the tensor in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).addcdiv_(mg.tensor([1., 2.]), mg.tensor([4., 4.]), value=2)
+    tensor([1.5000, 2.0000])
+    """
     return addcdiv(x, tensor1, tensor2, tensor, value=value, out=x)

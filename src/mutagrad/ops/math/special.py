@@ -101,7 +101,12 @@ def polygamma(*operands: Any, n: int | None = None, input: Tensor | None = None,
 
 
 def polygamma_(x: Tensor, n: int) -> Any:
-    """Write the n-th derivative of `digamma` into the tensor; return the tensor."""
+    """Write the n-th derivative of `digamma` into the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2.]).polygamma_(1)
+    tensor([1.6449, 0.6449])
+    """
     return polygamma_values(x, _order(n, "polygamma_"), out=x)
 
 
@@ -191,7 +196,12 @@ def _airy(a: Array, derivative: int) -> Any:
 
 
 def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """The Airy function Ai."""
+    """The Airy function Ai.
+
+    >>> import mutagrad as mg
+    >>> mg.special.airy_ai(mg.tensor([0., 1.]))
+    tensor([0.3550, 0.1353])
+    """
     return airy_values(input, 0, out=out)
 
 
@@ -472,7 +482,12 @@ bitwise_left_shift_, bitwise_right_shift_ = in_place(basic.bitwise_left_shift), 
 
 
 def mvlgamma_(x: Tensor, p: int) -> Any:
-    """Write the logarithm of the multivariate gamma function into the tensor; return the tensor."""
+    """Write the logarithm of the multivariate gamma function into the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([2., 3.]).mvlgamma_(2)
+    tensor([0.4516, 1.5502])
+    """
     return mvlgamma(x, p, out=x)
 
 
@@ -487,13 +502,23 @@ def ldexp_(x: Tensor, other: Value) -> Any:
 
 
 def float_power_(x: Tensor, exponent: Value) -> Any:
-    """Raise a tensor of doubles to a power in place; return the tensor."""
+    """Raise a tensor of doubles to a power in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2.], dtype=mg.float64).float_power_(3)
+    tensor([1., 8.], dtype=mutagrad.float64)
+    """
     check_stays("float_power_", x, exponent)
     return float_power(x, exponent, out=x)
 
 
 def heaviside_(x: Tensor, values: Tensor) -> Any:
-    """Write 0, `values` or 1, where elements are negative, zero or positive, into the tensor; return it."""
+    """Write 0, `values` or 1, where elements are negative, zero or positive, into the tensor; return it.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([-1., 0., 2.]).heaviside_(mg.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     return heaviside(x, values, out=x)
 
 

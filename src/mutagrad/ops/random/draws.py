@@ -217,7 +217,13 @@ def _drawable(x: Tensor, name: str) -> DType:
 
 
 def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **named: float) -> Any:
-    """Overwrite with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
+    """Overwrite with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out).
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.empty(2).uniform_(-1, 1)
+    tensor([-0.0075,  0.5364])
+    """
     given = dict(zip(("from", "to"), bounds)) | named
     if len(given) != len(bounds) + len(named) or set(given) - {"from", "to"}:
         raise BadArgument(f"uniform_: takes from and to, got {bounds} and {named}", fix="x.uniform_(0, 1)")
@@ -232,7 +238,13 @@ def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **na
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
-    """Overwrite with normal numbers."""
+    """Overwrite with normal numbers.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.empty(3).normal_(mean=1., std=2.)
+    tensor([ 4.0820,  0.4131, -3.3576])
+    """
     mean, std = number(mean), number(std)
     if std < 0:
         raise BadValue(f"normal_: the standard deviation must not be negative, got {std}",

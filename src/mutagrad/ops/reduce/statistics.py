@@ -391,7 +391,13 @@ def corrcoef(input: TensorBase) -> Any:
 
 
 def sum_to_size(input: TensorBase, *size: int | Sequence[int]) -> Any:
-    """Sum over the dimensions that broadcasting to the tensor's shape would have repeated."""
+    """Sum over the dimensions that broadcasting to the tensor's shape would have repeated.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2, 3).sum_to_size(2, 1)
+    tensor([[3.],
+            [3.]])
+    """
     shape, wanted = tensor_argument(input, "sum_to_size")._array.shape, sizes(size)
     lead = len(shape) - len(wanted)
     if lead < 0 or any(n not in (m, 1) for m, n in zip(shape[lead:], wanted)):

@@ -545,5 +545,10 @@ def index_reduce(input: TensorBase, dim: int, index: TensorBase, source: TensorB
 
 def index_reduce_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *,
                   include_self: bool = True) -> Any:
-    """Write `index_reduce` of the tensor into it, and return it."""
+    """Write `index_reduce` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).index_reduce_(0, mg.tensor([0, 0, 1]), mg.tensor([2., 3., 4.]), "prod")
+    tensor([6., 4.])
+    """
     return copy_(x, index_reduce(x, dim, index, source, reduce, include_self=include_self))

@@ -95,7 +95,13 @@ def index_select(input: TensorBase, dim: int, index: TensorBase, *, out: TensorB
 
 
 def index_add_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1) -> Any:
-    """Add slices of `source` to those at `index` along a dimension; duplicates add up."""
+    """Add slices of `source` to those at `index` along a dimension; duplicates add up.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(3)
+    >>> x.index_add_(0, mg.tensor([0, 2, 2]), mg.tensor([1., 2., 3.]))
+    tensor([1., 0., 5.])
+    """
     alpha = number(alpha)
     whole = _along(_lifted(x), dim, index, "index_add_")
     _check_slices(_lifted(x), whole, source, "index_add_")
@@ -104,7 +110,12 @@ def index_add_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, *
 
 
 def index_copy_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> Any:
-    """Overwrite the slices at `index` along a dimension with those of `source`."""
+    """Overwrite the slices at `index` along a dimension with those of `source`.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).index_copy_(0, mg.tensor([0, 2]), mg.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
     whole = _along(_lifted(x), dim, index, "index_copy_")
     _check_slices(_lifted(x), whole, source, "index_copy_")
     put(_lifted(x), whole, source, "index_copy_")
@@ -120,7 +131,12 @@ def _check_slices(x: TensorBase, index: tuple[Any, ...], source: Any, name: str)
 
 
 def index_fill_(x: TensorBase, dim: int, index: TensorBase, value: TensorBase | complex) -> Any:
-    """Overwrite the slices at `index` along a dimension with one value."""
+    """Overwrite the slices at `index` along a dimension with one value.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).index_fill_(0, mg.tensor([0, 2]), 5.)
+    tensor([5., 0., 5.])
+    """
     put(_lifted(x), _along(_lifted(x), dim, index, "index_fill_", from_end=True), value, "index_fill_")
     return x
 
@@ -258,7 +274,12 @@ def _scatter_source(x: TensorBase, index: TensorBase, src: Any, name: str) -> An
 
 def scatter_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase | complex | None = None, *,
              value: complex | None = None, reduce: str | None = None) -> Any:
-    """Do `x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
+    """Do `x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).scatter_(0, mg.tensor([2, 0]), mg.tensor([1., 5.]))
+    tensor([5., 0., 1.])
+    """
     src = number(value) if src is None else src
     if not isinstance(src, (TensorBase, bool, int, float, complex, np.generic)):
         raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}",
@@ -284,7 +305,12 @@ def scatter_one(x: TensorBase, index: TensorBase, src: Any, name: str, accumulat
 
 
 def scatter_add_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase) -> Any:
-    """Do as scatter_, adding; duplicates add up."""
+    """Do as scatter_, adding; duplicates add up.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).scatter_add_(0, mg.tensor([2, 2]), mg.tensor([1., 5.]))
+    tensor([0., 0., 6.])
+    """
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_add_", True)
     target, places = _spots(x, dim, index, "scatter_add_")
@@ -441,7 +467,12 @@ def scatter_reduce(input: TensorBase, dim: int, index: TensorBase, src: TensorBa
 
 def scatter_reduce_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *,
                     include_self: bool = True) -> Any:
-    """Write `scatter_reduce` of the tensor into it, and return it."""
+    """Write `scatter_reduce` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).scatter_reduce_(0, mg.tensor([2, 2]), mg.tensor([1., 5.]), "amax")
+    tensor([0., 0., 5.])
+    """
     return copy_(x, scatter_reduce(x, dim, index, src, reduce, include_self=include_self))
 
 
@@ -460,7 +491,12 @@ def _mask_index(x: TensorBase, mask: TensorBase, name: str) -> tuple[TensorBase,
 
 
 def masked_fill_(x: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
-    """Overwrite the elements where the mask holds with one value."""
+    """Overwrite the elements where the mask holds with one value.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2., 3.]).masked_fill_(mg.tensor([True, False, True]), 0.)
+    tensor([0., 2., 0.])
+    """
     _check_filling(x, value, "masked_fill_")
     if isinstance(mask, TensorBase) and not is_plain(mask._array):
         put_where(x, mask, value, "masked_fill_")
@@ -506,7 +542,12 @@ def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None
 
 
 def masked_scatter_(x: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
-    """Overwrite the elements where the mask holds with those of `source`, in order."""
+    """Overwrite the elements where the mask holds with those of `source`, in order.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).masked_scatter_(mg.tensor([True, False, True]), mg.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
     if isinstance(mask, TensorBase) and unknown(mask._array):
         return _scattered_by(x, mask, flatten(tensor_argument(source, "masked_scatter_")))
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
@@ -561,7 +602,13 @@ def take(input: TensorBase, index: TensorBase, *, out: TensorBase | None = None)
 
 
 def put_(x: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool = False) -> Any:
-    """Write elements by their number, as if the tensor were a vector."""
+    """Write elements by their number, as if the tensor were a vector.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 2).put_(mg.tensor([0, 3]), mg.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     lifted = _lifted(x)
     if isinstance(index, TensorBase) and tensor_argument(source, "put_")._array.size != index._array.size:
         raise BadIndex(f"put_: {index._array.size} places for {source._array.size} elements",

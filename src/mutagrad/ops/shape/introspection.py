@@ -81,7 +81,13 @@ def is_same_size(input: TensorBase, other: TensorBase) -> bool:
 
 
 def is_set_to(x: TensorBase, tensor: TensorBase) -> bool:
-    """Return whether two tensors are the same window on the same memory."""
+    """Return whether two tensors are the same window on the same memory.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(2)
+    >>> x.is_set_to(x.view(2)), x.is_set_to(x.clone())
+    (True, False)
+    """
     one_memory = memory_of(x) is memory_of(tensor_argument(tensor, "is_set_to"))
     return one_memory and ((x.storage_offset(), x.shape, x.stride())
                            == (tensor.storage_offset(), tensor.shape, tensor.stride()))
@@ -121,7 +127,12 @@ def get_device(input: TensorBase) -> int:
 
 
 def is_pinned(x: TensorBase, device: device | str | None = None) -> bool:
-    """Return whether the memory is kept in place for copies to a GPU."""
+    """Return whether the memory is kept in place for copies to a GPU.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1).is_pinned()
+    False
+    """
     return False
 
 
@@ -134,11 +145,21 @@ def pin_memory(x: TensorBase, device: device | str | None = None) -> Any:
 
 
 def is_shared(x: TensorBase) -> bool:
-    """Return whether other processes see the memory."""
+    """Return whether other processes see the memory.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1).is_shared()
+    False
+    """
     return False
 
 
 def dim_order(x: TensorBase) -> tuple[int, ...]:
-    """Return the dimensions in the order in which they lie in memory, outermost first."""
+    """Return the dimensions in the order in which they lie in memory, outermost first.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 3).t().dim_order()
+    (1, 0)
+    """
     steps = x.stride()
     return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))

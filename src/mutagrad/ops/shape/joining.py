@@ -631,7 +631,12 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype
 def new_empty_strided(x: TensorBase, size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None,
                       layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                       requires_grad: bool = False) -> Any:
-    """Return `empty_strided` of the type of x."""
+    """Return `empty_strided` of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     dtype = of_array(x._array.dtype) if dtype is None else dtype
     device = x.device if device is None else device
     return empty_strided(size, stride, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
@@ -649,7 +654,13 @@ def _without_history(x: TensorBase, name: str) -> None:
 @may_need_much
 def resize_(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None,
             memory_format: memory_format | None = None) -> Any:
-    """Resize the tensor: in its own memory where that is enough, else in new memory that begins with its elements."""
+    """Resize the tensor: in its own memory where that is enough, else in new memory that begins with its elements.
+
+    >>> import mutagrad as mg
+    >>> mg.arange(4).resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
     wanted = sizes(shape if size is None else (size,))
     steps = _steps(wanted, x._array.itemsize, memory_format)
     if wanted == x._array.shape and memory_format not in RANKS:
@@ -698,7 +709,15 @@ def resize_as_(x: TensorBase, the_template: TensorBase, *, memory_format: memory
 
 def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
          stride: Sequence[int] | None = None) -> Any:
-    """Make the tensor a window on the memory of another, all of it or as described. Its history stays under no_grad."""
+    """Make the tensor a window on the memory of another, all of it or as described. Its history stays under no_grad.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(3)
+    >>> y = mg.empty(0).set_(x)
+    >>> y[0] = 5.
+    >>> x
+    tensor([5., 0., 0.])
+    """
     if OTHER_KIND:
         check_inside(x)
     unrecorded = x.requires_grad and not mode.grad

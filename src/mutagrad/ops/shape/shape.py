@@ -139,7 +139,12 @@ def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> Any:
 
 
 def stride(x: TensorBase, dim: int | None = None) -> int | tuple[int, ...]:
-    """Return the strides, counted in elements."""
+    """Return the strides, counted in elements.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 3).stride(), mg.zeros(2, 3).t().stride()
+    ((3, 1), (1, 3))
+    """
     array = x._array
     strides = tuple(s // array.itemsize for s in array.strides) if array.size else dense_strides(array.shape, 1)
     return strides if dim is None else strides[whole_dim(dim, array.ndim, "stride")]
@@ -287,7 +292,13 @@ def one_by_one(given: Sequence[Any], named: Any) -> Any:
 
 
 def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
-    """Repeat dimensions of size one without copying; -1 keeps a size. Read only: clone before writing."""
+    """Repeat dimensions of size one without copying; -1 keeps a size. Read only: clone before writing.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     try:
         array = x._array
     except AttributeError:
@@ -696,7 +707,12 @@ def in_format_of(x: TensorBase, result: TensorBase) -> Any:
 
 
 def contiguous(x: TensorBase, memory_format: memory_format | None = None) -> Any:
-    """Return the tensor itself where its memory is in order, else a copy that is."""
+    """Return the tensor itself where its memory is in order, else a copy that is.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
     if memory_format is not None:
         return x if has_format(x, memory_format) else copied(x, memory_format=memory_format)
     return x if x._array.flags.c_contiguous else clone(x)
