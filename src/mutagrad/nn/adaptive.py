@@ -30,6 +30,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Classes are numbered by falling frequency; `cutoffs` says where a new cluster starts. Each cluster further down
     works in a space smaller by the factor `div_value`.
+
+    >>> import mutagrad as mg
+    >>> loss = mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3])
+    >>> loss(mg.zeros(2, 4), mg.tensor([1, 5])).output.shape
+    mutagrad.Size([2])
     """
 
     def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,

@@ -142,7 +142,13 @@ class Sequential(_Row):
 
 
 class ModuleList(_Row):
-    """A list of modules that the module it belongs to knows about."""
+    """A list of modules that the module it belongs to knows about.
+
+    >>> import mutagrad as mg
+    >>> layers = mg.nn.ModuleList([mg.nn.Linear(2, 3), mg.nn.ReLU()])
+    >>> len(layers), len(list(layers.parameters()))
+    (2, 2)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -167,7 +173,13 @@ class ModuleList(_Row):
 
 
 class ModuleDict(Module):
-    """Modules by name, which the module it belongs to knows about."""
+    """Modules by name, which the module it belongs to knows about.
+
+    >>> import mutagrad as mg
+    >>> layers = mg.nn.ModuleDict({"first": mg.nn.Linear(2, 3), "last": mg.nn.ReLU()})
+    >>> list(layers), layers["last"]
+    (['first', 'last'], ReLU())
+    """
 
     def __init__(self, modules: NamedModules | None = None) -> None:
         super().__init__()
@@ -225,7 +237,13 @@ def _shown(name: str, value: Any, kind: str) -> str:
 
 
 class ParameterList(Module):
-    """Parameters (tensors become such) and other values, numbered from 0."""
+    """Parameters (tensors become such) and other values, numbered from 0.
+
+    >>> import mutagrad as mg
+    >>> values = mg.nn.ParameterList([mg.ones(2), mg.zeros(3)])
+    >>> [p.shape for p in values]
+    [mutagrad.Size([2]), mutagrad.Size([3])]
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -274,7 +292,13 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters (tensors become such) and other values by name."""
+    """Parameters (tensors become such) and other values by name.
+
+    >>> import mutagrad as mg
+    >>> values = mg.nn.ParameterDict({"a": mg.ones(2)})
+    >>> values["a"].requires_grad
+    True
+    """
 
     def __init__(self, parameters: NamedValues | None = None) -> None:
         super().__init__()

@@ -105,7 +105,12 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima of the vectors of each bag of numbers."""
+    """Sums, means or maxima of the vectors of each bag of numbers.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.EmbeddingBag(10, 4)(mg.tensor([[1, 2], [3, 4]])).shape
+    mutagrad.Size([2, 4])
+    """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,

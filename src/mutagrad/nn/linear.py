@@ -19,7 +19,12 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 
 
 class Identity(Module):
-    """Returns its input, whatever it was made with."""
+    """Returns its input, whatever it was made with.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Identity()(mg.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -61,7 +66,12 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """A form of two inputs that is linear in each of them."""
+    """A form of two inputs that is linear in each of them.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Bilinear(2, 3, 4)(mg.ones(5, 2), mg.ones(5, 3)).shape
+    mutagrad.Size([5, 4])
+    """
 
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
                  device: DeviceLike | None = None, dtype: dtype | None = None) -> None:

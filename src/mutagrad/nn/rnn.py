@@ -29,7 +29,12 @@ KINDS = {"LSTM": recurrent.LSTM, "GRU": recurrent.GRU, "RNN_TANH": recurrent.RNN
 
 
 class RNNBase(Module):
-    """What all recurrent layers share: their weights, the checks of their inputs, and the way through the layers."""
+    """What all recurrent layers share: their weights, the checks of their inputs, and the way through the layers.
+
+    >>> import mutagrad as mg
+    >>> isinstance(mg.nn.GRU(3, 5), mg.nn.RNNBase)
+    True
+    """
 
     mode: str
 
@@ -244,7 +249,13 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units: gates say how much of the state is kept and how much of it the new one sees."""
+    """Gated recurrent units: gates say how much of the state is kept and how much of it the new one sees.
+
+    >>> import mutagrad as mg
+    >>> output, h = mg.nn.GRU(3, 5, batch_first=True)(mg.zeros(2, 7, 3))
+    >>> output.shape, h.shape
+    (mutagrad.Size([2, 7, 5]), mutagrad.Size([1, 2, 5]))
+    """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
@@ -256,7 +267,12 @@ class GRU(RNNBase):
 # ------------------------------------------------------------------------------------------------------------- one step
 
 class RNNCellBase(Module):
-    """What the single steps share."""
+    """What the single steps share.
+
+    >>> import mutagrad as mg
+    >>> isinstance(mg.nn.GRUCell(3, 5), mg.nn.RNNCellBase)
+    True
+    """
 
     states: ClassVar[int] = 1
     nonlinearity = "tanh"
@@ -300,7 +316,12 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of an RNN: the new state."""
+    """One step of an RNN: the new state.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.RNNCell(3, 5)(mg.zeros(2, 3)).shape
+    mutagrad.Size([2, 5])
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
                  device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
@@ -316,7 +337,13 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM: the new state and cell state."""
+    """One step of an LSTM: the new state and cell state.
+
+    >>> import mutagrad as mg
+    >>> h, c = mg.nn.LSTMCell(3, 5)(mg.zeros(2, 3))
+    >>> h.shape, c.shape
+    (mutagrad.Size([2, 5]), mutagrad.Size([2, 5]))
+    """
 
     states = 2
 
@@ -331,7 +358,12 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU: the new state."""
+    """One step of a GRU: the new state.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.GRUCell(3, 5)(mg.zeros(2, 3)).shape
+    mutagrad.Size([2, 5])
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike | None = None,
                  dtype: dtype | None = None) -> None:

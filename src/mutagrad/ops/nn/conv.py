@@ -475,7 +475,12 @@ def _window_settings(name: str, kernel: Ints, dilation: Ints, padding: Ints,
 
 
 def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Any:
-    """All windows of images as columns: (samples, channels · kernel elements, windows)."""
+    """All windows of images as columns: (samples, channels · kernel elements, windows).
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.unfold(mg.zeros(1, 1, 3, 3), kernel_size=2).shape
+    mutagrad.Size([1, 4, 4])
+    """
     settings = _window_settings("unfold", kernel_size, dilation, padding, stride)
     x = _batched("unfold", tensor_argument(input, "unfold"), 2)
     out = out_sizes(x._array.shape[2:], *settings)
@@ -493,7 +498,14 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
 
 def fold(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0,
          stride: Ints = 1) -> Any:
-    """Apply the transpose of unfold: add up columns to images of `output_size` where their windows lie."""
+    """Apply the transpose of unfold: add up columns to images of `output_size` where their windows lie.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.fold(mg.ones(1, 4, 4), (3, 3), kernel_size=2)[0, 0]
+    tensor([[1., 2., 1.],
+            [2., 4., 2.],
+            [1., 2., 1.]])
+    """
     settings = _window_settings("fold", kernel_size, dilation, padding, stride)
     size = whole_numbers(output_size, 2, "fold", "output_size")
     x = _batched("fold", tensor_argument(input, "fold"), 1)

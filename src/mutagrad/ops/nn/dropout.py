@@ -93,19 +93,34 @@ def _drop_channels(name: str, x: Tensor, p: float, training: bool, inplace: bool
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Generator | None = None) -> Any:
-    """Set whole channels of (N, C, L) or (C, L) to zero at random."""
+    """Set whole channels of (N, C, L) or (C, L) to zero at random.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.dropout1d(mg.ones(1, 1, 4), training=False).shape
+    mutagrad.Size([1, 1, 4])
+    """
     return _drop_channels("dropout1d", input, p, training, inplace, (2, 3), lambda n: n == 3, generator)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Generator | None = None) -> Any:
-    """Set whole channels of (N, C, H, W) to zero at random; three dimensions are (N, C, L), as in PyTorch."""
+    """Set whole channels of (N, C, H, W) to zero at random; three dimensions are (N, C, L), as in PyTorch.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.dropout2d(mg.ones(1, 1, 4, 4), training=False).shape
+    mutagrad.Size([1, 1, 4, 4])
+    """
     return _drop_channels("dropout2d", input, p, training, inplace, (2, 3, 4, 5), lambda n: True, generator)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Generator | None = None) -> Any:
-    """Set whole channels of (N, C, D, H, W) or (C, D, H, W) to zero at random."""
+    """Set whole channels of (N, C, D, H, W) or (C, D, H, W) to zero at random.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.dropout3d(mg.ones(1, 1, 4, 4, 4), training=False).shape
+    mutagrad.Size([1, 1, 4, 4, 4])
+    """
     return _drop_channels("dropout3d", input, p, training, inplace, (1, 2, 3, 4, 5), lambda n: n == 5, generator)
 
 

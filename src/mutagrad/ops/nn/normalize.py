@@ -282,7 +282,13 @@ def _several(name: str, x: Tensor, count: int) -> None:
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                   weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    """Bring each channel of each item to mean 0 and variance 1, then scale and shift it."""
+    """Bring each channel of each item to mean 0 and variance 1, then scale and shift it.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.instance_norm(mg.tensor([[[1., 3.], [2., 6.]]])).round()
+    tensor([[[-1.,  1.],
+             [-1.,  1.]]])
+    """
     momentum = number(momentum)
     _floats("instance_norm", input, ("weight", weight), ("bias", bias))
     _statistics("instance_norm", running_mean, running_var)
@@ -336,6 +342,12 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     """Bring each channel to mean 0 and variance 1 over all items, then scale and shift it.
 
     Training takes both from the input and moves the running ones towards them, in place and without gradient.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([[1., 4.], [3., 0.]])
+    >>> mg.nn.functional.batch_norm(x, None, None, training=True)
+    tensor([[-1.0000,  1.0000],
+            [ 1.0000, -1.0000]])
     """
     if training and eps <= 0:
         raise BadValue(f"batch_norm: eps must be positive in training, got {eps}",
@@ -404,7 +416,12 @@ def _batch_norm_with_update(input: Tensor, weight: Tensor | None, bias: Tensor |
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
-    """Divide each element by (k + alpha * mean square over `size` neighbouring channels) to the power beta."""
+    """Divide each element by (k + alpha * mean square over `size` neighbouring channels) to the power beta.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.local_response_norm(mg.ones(1, 4, 3), 2).shape
+    mutagrad.Size([1, 4, 3])
+    """
     tensor_argument(input, "local_response_norm")
     shape = input._array.shape
     if len(shape) < 3:

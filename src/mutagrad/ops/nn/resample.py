@@ -426,7 +426,13 @@ def _check_grid(input: Tensor, grid: Tensor, mode: str, border: str) -> None:
 
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Any:
-    """Read images at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
+    """Read images at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z).
+
+    >>> import mutagrad as mg
+    >>> x = mg.arange(4.).reshape(1, 1, 2, 2)
+    >>> mg.nn.functional.grid_sample(x, mg.zeros(1, 1, 1, 2), align_corners=False)
+    tensor([[[[1.5000]]]])
+    """
     _check_grid(input, grid, mode, padding_mode)
     if align_corners is None:
         _warn_of_corners("grid_sample")
@@ -554,7 +560,13 @@ def _warn_of_corners(name: str) -> None:
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Any:
-    """Return the grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
+    """Return the grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes.
+
+    >>> import mutagrad as mg
+    >>> theta = mg.tensor([[[1., 0., 0.], [0., 1., 0.]]])
+    >>> mg.nn.functional.affine_grid(theta, (1, 1, 2, 2), align_corners=False).shape
+    mutagrad.Size([1, 2, 2, 2])
+    """
     if align_corners is None:
         _warn_of_corners("affine_grid")
     t = tensor_argument(theta, "affine_grid")._array
