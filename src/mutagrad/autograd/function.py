@@ -308,7 +308,23 @@ class Function(metaclass=_Named):
 
     @classmethod
     def apply(cls, *arguments: Any, **named: Any) -> Any:
-        """Run forward without recording, then record the call as one operation."""
+        """Run forward without recording, then record the call as one operation.
+
+        >>> import mutagrad as mg
+        >>> class Square(mg.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         x, = ctx.saved_tensors
+        ...         return 2 * x * g
+        >>> x = mg.tensor([3.], requires_grad=True)
+        >>> Square.apply(x).sum().backward()
+        >>> x.grad
+        tensor([6.])
+        """
         if named:
             arguments = _by_position(cls, arguments, named)
         if OTHER_KIND and not cls.generate_vmap_rule and (level := real_kind()) is not None:

@@ -22,7 +22,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class MutagradError(Exception):
-    """Base of all: `what` happened, `where`, `why`, and how to `fix` it."""
+    """Base of all: `what` happened, `where`, `why`, and how to `fix` it.
+
+    >>> import mutagrad as mg
+    >>> try:
+    ...     mg.ones(2) + mg.ones(3)
+    ... except mg.MutagradError as error:
+    ...     print(error.what)
+    add: shapes (2,) and (3,) do not broadcast
+    """
 
     def __init__(self, what: str, *, why: str = "", fix: str = "", where: Where | None = None) -> None:
         self.what, self.why, self.fix = what, why, fix

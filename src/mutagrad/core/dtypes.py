@@ -44,20 +44,50 @@ class dtype:
 
     @property
     def is_floating_point(self) -> bool:
+        """Whether the numbers are floating point ones, which can have gradients; complex ones are not meant.
+
+        >>> import mutagrad as mg
+        >>> mg.float32.is_floating_point, mg.int64.is_floating_point
+        (True, False)
+        """
         return self.category == FLOAT
 
     @property
     def is_complex(self) -> bool:
+        """Whether the numbers have an imaginary part.
+
+        >>> import mutagrad as mg
+        >>> mg.complex64.is_complex, mg.float32.is_complex
+        (True, False)
+        """
         return self.category == COMPLEX
 
     @property
     def is_signed(self) -> bool:
+        """Whether there are negative numbers.
+
+        >>> import mutagrad as mg
+        >>> mg.int8.is_signed, mg.uint8.is_signed
+        (True, False)
+        """
         return self.category >= FLOAT or self.array_type.kind == "i"
 
     def to_complex(self) -> dtype:
+        """Return the complex type whose parts are of this type.
+
+        >>> import mutagrad as mg
+        >>> mg.float32.to_complex()
+        mutagrad.complex64
+        """
         return self if self.is_complex else complex128 if self is float64 else complex64
 
     def to_real(self) -> dtype:
+        """Return the type of the parts of a complex type.
+
+        >>> import mutagrad as mg
+        >>> mg.complex64.to_real()
+        mutagrad.float32
+        """
         return {complex128: float64, complex64: float32}.get(self, self)
 
     def __repr__(self) -> str:

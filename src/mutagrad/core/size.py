@@ -40,6 +40,12 @@ class Size(tuple[int, ...]):
         return tuple.__new__(cls, whole_sizes((tuple(sizes),), "Size"))
 
     def numel(self) -> int:
+        """Return how many elements a tensor of this shape has.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(2, 3).shape.numel()
+        6
+        """
         return prod(self)
 
     def __getitem__(self, key: Any) -> Any:

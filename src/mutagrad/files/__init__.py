@@ -50,8 +50,10 @@ def save(obj: Any, f: FILE_LIKE, pickle_module: Any = None, pickle_protocol: int
     still there, unchanged.
 
     >>> import mutagrad as mg
-    >>> mg.save({"weight": mg.ones(2)}, "model.pt")
-    >>> mg.load("model.pt")
+    >>> from io import BytesIO
+    >>> file = BytesIO()  # or a path, such as "model.pt"
+    >>> mg.save({"weight": mg.ones(2)}, file)
+    >>> mg.load(BytesIO(file.getvalue()))
     {'weight': tensor([1., 1.])}
     """
     if not isinstance(f, (str, os.PathLike)) and not callable(getattr(f, "write", None)):
@@ -111,8 +113,10 @@ def load(f: FILE_LIKE, map_location: MAP_LOCATION = None, pickle_module: Any = N
     whatever a program can, so say that only of files from somebody you trust.
 
     >>> import mutagrad as mg
-    >>> mg.save({"weight": mg.ones(2)}, "model.pt")
-    >>> mg.load("model.pt")
+    >>> from io import BytesIO
+    >>> file = BytesIO()  # or a path, such as "model.pt"
+    >>> mg.save({"weight": mg.ones(2)}, file)
+    >>> mg.load(BytesIO(file.getvalue()))
     {'weight': tensor([1., 1.])}
     """
     trusted = weights_only is False or weights_only is None and pickle_module is not None

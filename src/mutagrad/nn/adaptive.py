@@ -63,7 +63,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             layer.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
-        """Return the log probability of each item's class, and the mean of their negatives."""
+        """Return the log probability of each item's class, and the mean of their negatives.
+
+        >>> import mutagrad as mg
+        >>> loss = mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3])
+        >>> output, mean = loss(mg.zeros(2, 4), mg.tensor([1, 5]))
+        >>> output.shape, mean.shape
+        (mutagrad.Size([2]), mutagrad.Size([]))
+        """
         batched = target_.ndim > 0
         x, target = (input_, target_) if batched else (input_.unsqueeze(0), target_.unsqueeze(0))
         self._check(x, target)
@@ -89,7 +96,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                            why=f"they go from {int(target.min())} to {int(target.max())}")
 
     def log_prob(self, input: Tensor) -> Any:
-        """Return the log probabilities of all classes."""
+        """Return the log probabilities of all classes.
+
+        >>> import mutagrad as mg
+        >>> loss = mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3])
+        >>> loss.log_prob(mg.zeros(2, 4)).exp().sum(1).round()
+        tensor([1., 1.], grad_fn=<RoundBackward0>)
+        """
         head = F.log_softmax(self.head(input), 1)
         short = self.shortlist_size
         clusters = [F.log_softmax(cluster(input), 1) + head[:, short + i].unsqueeze(1)
@@ -97,5 +110,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat([head[:, :short], *clusters], 1)
 
     def predict(self, input: Tensor) -> Any:
-        """Return the likeliest class of each item."""
+        """Return the likeliest class of each item.
+
+        >>> import mutagrad as mg
+        >>> loss = mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3])
+        >>> loss.predict(mg.zeros(2, 4)).shape
+        mutagrad.Size([2])
+        """
         return self.log_prob(input).argmax(1)

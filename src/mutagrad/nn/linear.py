@@ -52,7 +52,16 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws new values: all within 1 / sqrt(in_features)."""
+        """Draws new values: all within 1 / sqrt(in_features).
+
+        >>> import mutagrad as mg
+        >>> _ = mg.manual_seed(0)
+        >>> layer = mg.nn.Linear(2, 1)
+        >>> before = layer.weight.detach().clone()
+        >>> layer.reset_parameters()
+        >>> mg.equal(before, layer.weight)
+        False
+        """
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0

@@ -185,7 +185,14 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """Return the model with a SyncBatchNorm for every batch norm, with the same parameters and statistics."""
+        """Return the model with a SyncBatchNorm for every batch norm, with the same parameters and statistics.
+
+        >>> import mutagrad as mg
+        >>> mg.nn.SyncBatchNorm.convert_sync_batchnorm(mg.nn.Sequential(mg.nn.BatchNorm1d(2)))
+        Sequential(
+          (0): SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+        )
+        """
         made: Any = module
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
             made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,

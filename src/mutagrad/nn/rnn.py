@@ -68,14 +68,27 @@ class RNNBase(Module):
         return [f"{name}_l{layer}{suffix}" for name in shapes]
 
     def reset_parameters(self) -> None:
-        """Draws new values: all within 1 / sqrt(hidden_size)."""
+        """Draws new values: all within 1 / sqrt(hidden_size).
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.GRU(3, 5)
+        >>> layer.reset_parameters()
+        >>> layer.weight_hh_l0.abs().max().item() <= 5 ** -0.5
+        True
+        """
         bound = 1 / math.sqrt(self.hidden_size)
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """One list for each layer and direction."""
+        """One list for each layer and direction.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.GRU(3, 5)
+        >>> [w.shape for w in layer.all_weights[0]]
+        [mutagrad.Size([15, 3]), mutagrad.Size([15, 5]), mutagrad.Size([15]), mutagrad.Size([15])]
+        """
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     @property
@@ -104,12 +117,25 @@ class RNNBase(Module):
         return super()._apply(fn, recurse)
 
     def flatten_parameters(self) -> None:
-        """Does nothing: weights need not lie together."""
+        """Does nothing: weights need not lie together.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.GRU(3, 5)
+        >>> layer.flatten_parameters() is None
+        True
+        """
 
     # ---------------------------------------------------------------------------------------------------------- forward
 
     def forward(self, input: Tensor | PackedSequence, hx: State | None = None) -> Any:
-        """Return the results of the last layer at every step, and the last states of all layers."""
+        """Return the results of the last layer at every step, and the last states of all layers.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.GRU(3, 5)
+        >>> output, h = layer(mg.zeros(7, 2, 3))
+        >>> output.shape, h.shape
+        (mutagrad.Size([7, 2, 5]), mutagrad.Size([1, 2, 5]))
+        """
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
         dims = tensor_argument(input, self._get_name())._array.ndim
@@ -289,7 +315,14 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws new values: all within 1 / sqrt(hidden_size)."""
+        """Draws new values: all within 1 / sqrt(hidden_size).
+
+        >>> import mutagrad as mg
+        >>> cell = mg.nn.GRUCell(3, 5)
+        >>> cell.reset_parameters()
+        >>> cell.weight_hh.abs().max().item() <= 5 ** -0.5
+        True
+        """
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
         for p in self.parameters():
             init.uniform_(p, -bound, bound)

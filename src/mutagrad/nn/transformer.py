@@ -308,5 +308,12 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: DeviceLike | None = None,
                                         dtype: dtype | None = None) -> Any:
-        """Return a mask to add to scores: -inf where a key comes after the query, 0 elsewhere."""
+        """Return a mask to add to scores: -inf where a key comes after the query, 0 elsewhere.
+
+        >>> import mutagrad as mg
+        >>> mg.nn.Transformer.generate_square_subsequent_mask(3)
+        tensor([[0., -inf, -inf],
+                [0., 0., -inf],
+                [0., 0., 0.]])
+        """
         return full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)

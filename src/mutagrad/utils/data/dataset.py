@@ -158,6 +158,12 @@ class ConcatDataset(Dataset[T_co]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """Return where the datasets end: the sums of their lengths so far.
+
+        >>> import mutagrad as mg
+        >>> mg.utils.data.ConcatDataset.cumsum([[1, 2], [3]])
+        [2, 3]
+        """
         return list(accumulate(map(len, sequence)))
 
     def __len__(self) -> int:

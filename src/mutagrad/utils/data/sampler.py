@@ -96,6 +96,12 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
+        """How many indices are drawn in one round.
+
+        >>> import mutagrad as mg
+        >>> mg.utils.data.RandomSampler(range(4)).num_samples
+        4
+        """
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
