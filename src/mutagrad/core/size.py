@@ -31,7 +31,12 @@ whole_sizes = sizes
 
 
 class Size(tuple[int, ...]):
-    """A shape: a tuple with `numel()`."""
+    """A shape: a tuple with `numel()`.
+
+    >>> import mutagrad as mg
+    >>> mg.Size([2, 3]).numel()
+    6
+    """
 
     __module__ = "mutagrad"
     __slots__ = ()

@@ -201,6 +201,7 @@ class Distribution:
                            fix="sample()")
 
     def sample_n(self, n: int) -> Tensor:
+        """Draw n samples: `sample((n,))` under its older name."""
         return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -133,6 +133,14 @@ class PReLU(Module):
         self.weight = Parameter(full((self.num_parameters,), float(init), device=device, dtype=dtype))
 
     def reset_parameters(self) -> None:
+        """Sets the slopes to what they were first.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.PReLU()
+        >>> layer.reset_parameters()
+        >>> layer.weight.detach()
+        tensor([0.2500])
+        """
         self.weight.data.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:

@@ -59,6 +59,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                           Linear(inner, size, False, device, dtype))
 
     def reset_parameters(self) -> None:
+        """Draws the weights anew.
+
+        >>> import mutagrad as mg
+        >>> mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3]).reset_parameters() is None
+        True
+        """
         for layer in (self.head, *(layer for cluster in self.tail for layer in cluster)):
             layer.reset_parameters()
 

@@ -34,7 +34,14 @@ class LazyModuleMixin(Module):
         return any(map(is_lazy, chain(self._parameters.values(), self._buffers.values())))
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Gives the parameters their shapes: defined by each kind of layer."""
+        """Gives the parameters their shapes: defined by each kind of layer.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.LazyLinear(3)
+        >>> layer.initialize_parameters(mg.zeros(1, 2))
+        >>> layer.weight.shape
+        mutagrad.Size([3, 2])
+        """
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:

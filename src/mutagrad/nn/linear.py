@@ -95,6 +95,14 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Draws the weights anew: uniform, within one over the root of the inputs.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Bilinear(4, 3, 2)
+        >>> layer.reset_parameters()
+        >>> layer.weight.abs().max().item() <= 4 ** -0.5
+        True
+        """
         bound = 1 / math.sqrt(self.in1_features)
         for p in self.parameters():
             init.uniform_(p, -bound, bound)

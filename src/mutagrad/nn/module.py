@@ -607,6 +607,7 @@ class Module(Stateful):
         return self._apply(lambda t: t.cpu())
 
     def cuda(self: M, device: DeviceLike | int | None = None) -> M:
+        """Moves parameters and buffers to a GPU's memory."""
         if not socket("devices").available("cuda"):
             raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
         return self._apply(lambda t: t.cuda(device))
@@ -622,6 +623,7 @@ class Module(Stateful):
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: M) -> M:
+        """Raises: tensors are not shared between processes."""
         raise NotSupported("share_memory: tensors are not shared between processes",
                            fix="threads share memory by themselves")
 

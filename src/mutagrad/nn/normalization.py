@@ -362,6 +362,14 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Sets the factors to one.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.RMSNorm(2)
+        >>> layer.reset_parameters()
+        >>> layer.weight.detach()
+        tensor([1., 1.])
+        """
         if self.weight is not None:
             init.ones_(self.weight)
 

@@ -44,14 +44,35 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
+        """Return whether indices are checked in full.
+
+        >>> import mutagrad as mg
+        >>> mg.sparse.check_sparse_tensor_invariants.is_enabled()
+        False
+        """
         return check_sparse_tensor_invariants._on
 
     @staticmethod
     def enable() -> None:
+        """Check indices in full from now on.
+
+        >>> import mutagrad as mg
+        >>> mg.sparse.check_sparse_tensor_invariants.enable()
+        >>> mg.sparse.check_sparse_tensor_invariants.is_enabled()
+        True
+        >>> mg.sparse.check_sparse_tensor_invariants.disable()
+        """
         check_sparse_tensor_invariants._on = True
 
     @staticmethod
     def disable() -> None:
+        """Do not check indices in full from now on, which is so unless something else is asked for.
+
+        >>> import mutagrad as mg
+        >>> mg.sparse.check_sparse_tensor_invariants.disable()
+        >>> mg.sparse.check_sparse_tensor_invariants.is_enabled()
+        False
+        """
         check_sparse_tensor_invariants._on = False
 
     def __enter__(self) -> None:

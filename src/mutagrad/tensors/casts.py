@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, SupportsFloat
 
 from ..base.device import CPU, device as device_class, names_meta
+from ..base.docstrings import with_example
 from ..base.errors import NoDevice
 from ..base.layout import memory_format, preserve_format
 from ..base.package_name import called
@@ -124,7 +125,8 @@ def _caster(name: str, kind: dtype) -> Callable[..., Any]:
         return tensor.to(kind, memory_format=memory_format)
 
     to_kind.__name__ = to_kind.__qualname__ = name
-    to_kind.__doc__ = f"Return the tensor in {kind.name}: itself, if that is its type."
+    to_kind.__doc__ = with_example(f"Return the tensor in {kind.name}: itself, if that is its type.",
+                                   f">>> mg.tensor([1, 0]).{name}().dtype", f"{kind}")
     return to_kind
 
 

@@ -54,6 +54,14 @@ class BasePruningMethod(ABC):
         """
 
     def apply_mask(self, module: Module) -> Any:
+        """Return the parameter times its mask.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 2)
+        >>> method = mg.nn.utils.prune.L1Unstructured.apply(layer, "weight", 2)
+        >>> mg.equal(method.apply_mask(layer), layer.weight)
+        True
+        """
         original, mask = getattr(module, self._tensor_name + "_orig"), getattr(module, self._tensor_name + "_mask")
         return mask.to(original.dtype) * original
 
@@ -148,6 +156,15 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
+        """Puts a method at the end; it prunes what those before it have left.
+
+        >>> import mutagrad as mg
+        >>> from mutagrad.nn.utils import prune
+        >>> container = prune.PruningContainer(prune.L1Unstructured(1))
+        >>> container.add_pruning_method(prune.RandomUnstructured(1))
+        >>> len(container)
+        2
+        """
         if not isinstance(method, BasePruningMethod):
             raise BadArgument(f"PruningContainer: {type(method).__name__} is no pruning method",
                               fix="a subclass of BasePruningMethod")
@@ -167,7 +184,14 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
-        """Return the mask without what the last method takes of what was left: elements, or channels not all zero."""
+        """Return the mask without what the last method takes of what was left: elements, or channels not all zero.
+
+        >>> import mutagrad as mg
+        >>> from mutagrad.nn.utils import prune
+        >>> container = prune.PruningContainer(prune.L1Unstructured(1))
+        >>> container.compute_mask(mg.tensor([1., 2., 3.]), mg.tensor([0., 1., 1.]))
+        tensor([0., 0., 1.])
+        """
         method, mask = self._pruning_methods[-1], default_mask.to(t.dtype)
         if method.PRUNING_TYPE == "unstructured":
             left: Any = mask == 1

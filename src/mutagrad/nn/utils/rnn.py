@@ -57,33 +57,96 @@ class PackedSequence(_Packed):
         return self if data is self.data else PackedSequence(data, *self[1:])
 
     def cpu(self, *targets: Any, **settings: Any) -> PackedSequence:
+        """Return the same sequences in the CPU's memory.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.cpu().data.device
+        device(type='cpu')
+        """
         return self.to(*targets, **settings)
 
     def cuda(self, *targets: Any, **settings: Any) -> PackedSequence:
         raise NotSupported("cuda: this build computes on the CPU only", fix="packed.cpu(), or leave the device out")
 
     def double(self) -> PackedSequence:
+        """Return the same sequences with elements of type float64.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.double().data.dtype
+        mutagrad.float64
+        """
         return self.to(dtype=float64)
 
     def float(self) -> PackedSequence:
+        """Return the same sequences with elements of type float32.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.float().data.dtype
+        mutagrad.float32
+        """
         return self.to(dtype=float32)
 
     def half(self) -> PackedSequence:
+        """Return the same sequences with elements of type float16.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.half().data.dtype
+        mutagrad.float16
+        """
         return self.to(dtype=float16)
 
     def long(self) -> PackedSequence:
+        """Return the same sequences with elements of type int64.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.long().data.dtype
+        mutagrad.int64
+        """
         return self.to(dtype=int64)
 
     def int(self) -> PackedSequence:
+        """Return the same sequences with elements of type int32.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.int().data.dtype
+        mutagrad.int32
+        """
         return self.to(dtype=int32)
 
     def short(self) -> PackedSequence:
+        """Return the same sequences with elements of type int16.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.short().data.dtype
+        mutagrad.int16
+        """
         return self.to(dtype=int16)
 
     def char(self) -> PackedSequence:
+        """Return the same sequences with elements of type int8.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.char().data.dtype
+        mutagrad.int8
+        """
         return self.to(dtype=int8)
 
     def byte(self) -> PackedSequence:
+        """Return the same sequences with elements of type uint8.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.byte().data.dtype
+        mutagrad.uint8
+        """
         return self.to(dtype=uint8)
 
     @property
@@ -91,6 +154,13 @@ class PackedSequence(_Packed):
         return False
 
     def is_pinned(self) -> bool:
+        """Return whether the memory is pinned for copies to a GPU.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.is_pinned()
+        False
+        """
         return False
 
 

@@ -9,6 +9,7 @@ from ...arrays import np
 from ...arrays.kinds import anywhere, perhaps
 from ...arrays.scipy import erfc as _erfc, lgamma as _lgamma, scipy, special
 from ...base import return_types
+from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError
 from ...base.operands import Array
 from ...core.codegen import elementwise, in_place
@@ -263,8 +264,11 @@ def _by_recurrence(family: Family, x: Array, degrees: Array, derivative: int) ->
 RAW.by_recurrence = _by_recurrence
 
 
-def _polynomial(name: str, family: Family, words: str) -> Any:
-    """A family's public function, and its operation: the derivative of any order is the next order's."""
+def _polynomial(name: str, family: Family, words: str, shown: str) -> Any:
+    """A family's public function, and its operation: the derivative of any order is the next order's.
+
+    `shown` are the values of degree 2 at 0.5 and 2.
+    """
     values = elementwise(name, lambda a, n, derivative: _evaluate(family, a, n, derivative), promotes="float",
                          settings=("derivative",), inputs=("x", "n"),
                          x=lambda xp, g, x, n, derivative: g * getattr(xp, name)(x, n, derivative + 1), n=None)
@@ -273,7 +277,8 @@ def _polynomial(name: str, family: Family, words: str) -> Any:
         return values(input, n, 0, out=out)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The {words} polynomial of degree n at x."
+    function.__doc__ = with_example(f"The {words} polynomial of degree n at x.",
+                                    f">>> mg.special.{name}(mg.tensor([0.5, 2.]), 2)", f"tensor([{shown}])")
     return function
 
 
@@ -303,28 +308,31 @@ def _closed_w(angle: Array, n: Array) -> Any:
 
 
 chebyshev_polynomial_t = _polynomial("chebyshev_polynomial_t", Family(1, 0, _plain, _closed_t),
-                                     "Chebyshev (first kind)")
+                                     "Chebyshev (first kind)", "-0.5000,  7.0000")
 chebyshev_polynomial_u = _polynomial("chebyshev_polynomial_u", Family(2, 0, _plain, _closed_u),
-                                     "Chebyshev (second kind)")
+                                     "Chebyshev (second kind)", " 0., 15.")
 chebyshev_polynomial_v = _polynomial("chebyshev_polynomial_v", Family(2, -1, _plain, _closed_v),
-                                     "Chebyshev (third kind)")
+                                     "Chebyshev (third kind)", "-1., 11.")
 chebyshev_polynomial_w = _polynomial("chebyshev_polynomial_w", Family(2, 1, _plain, _closed_w),
-                                     "Chebyshev (fourth kind)")
+                                     "Chebyshev (fourth kind)", " 1., 19.")
 shifted_chebyshev_polynomial_t = _polynomial("shifted_chebyshev_polynomial_t", Family(2, -1, _shifted, _closed_t),
-                                             "shifted Chebyshev (first kind)")
+                                             "shifted Chebyshev (first kind)", "-1., 17.")
 shifted_chebyshev_polynomial_u = _polynomial("shifted_chebyshev_polynomial_u", Family(4, -2, _shifted, _closed_u),
-                                             "shifted Chebyshev (second kind)")
+                                             "shifted Chebyshev (second kind)", "-1., 35.")
 shifted_chebyshev_polynomial_v = _polynomial("shifted_chebyshev_polynomial_v", Family(4, -3, _shifted, _closed_v),
-                                             "shifted Chebyshev (third kind)")
+                                             "shifted Chebyshev (third kind)", "-1., 29.")
 shifted_chebyshev_polynomial_w = _polynomial("shifted_chebyshev_polynomial_w", Family(4, -1, _shifted, _closed_w),
-                                             "shifted Chebyshev (fourth kind)")
-hermite_polynomial_h = _polynomial("hermite_polynomial_h", Family(2, 0, lambda k: (2, 0, 2 * k)), "physicist's Hermite")
-hermite_polynomial_he = _polynomial("hermite_polynomial_he", Family(1, 0, lambda k: (1, 0, k)), "probabilist's Hermite")
+                                             "shifted Chebyshev (fourth kind)", "-1., 41.")
+hermite_polynomial_h = _polynomial("hermite_polynomial_h", Family(2, 0, lambda k: (2, 0, 2 * k)),
+                                   "physicist's Hermite", "-1., 14.")
+hermite_polynomial_he = _polynomial("hermite_polynomial_he", Family(1, 0, lambda k: (1, 0, k)),
+                                    "probabilist's Hermite", "-0.7500,  3.0000")
 laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", Family(
-    -1, 1, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1)), far="eval_laguerre"), "Laguerre")
+    -1, 1, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1)), far="eval_laguerre"),
+    "Laguerre", " 0.1250, -1.0000")
 legendre_polynomial_p = _polynomial(
     "legendre_polynomial_p", Family(1, 0, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1)), far="eval_legendre"),
-    "Legendre")
+    "Legendre", "-0.1250,  5.5000")
 
 # ------------------------------------------------------------------------------------------------ logarithms and powers
 

@@ -432,22 +432,49 @@ def lstm(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
 
     `lstm(input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or, for rows that
     are packed, `lstm(data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional)`.
+
+    >>> import mutagrad as mg
+    >>> weights, start = [mg.ones(12, 2), mg.ones(12, 3)], [mg.zeros(1, 1, 3), mg.zeros(1, 1, 3)]
+    >>> output, h, c = mg.lstm(mg.zeros(5, 1, 2), start, weights, False, 1, 0., False, False, False)
+    >>> output.shape, h.shape
+    (mutagrad.Size([5, 1, 3]), mutagrad.Size([1, 1, 3]))
     """
     return _call(LSTM, input, arguments)
 
 
 def gru(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Run layers of gated recurrent units over a sequence: results, last state. Called like `lstm`, with one state."""
+    """Run layers of gated recurrent units over a sequence: results, last state. Called like `lstm`, with one state.
+
+    >>> import mutagrad as mg
+    >>> weights = [mg.ones(9, 2), mg.ones(9, 3)]
+    >>> output, h = mg.gru(mg.zeros(5, 1, 2), mg.zeros(1, 1, 3), weights, False, 1, 0., False, False, False)
+    >>> output.shape, h.shape
+    (mutagrad.Size([5, 1, 3]), mutagrad.Size([1, 1, 3]))
+    """
     return _call(GRU, input, arguments)
 
 
 def rnn_tanh(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Run layers that apply tanh to a linear function of input and state: results and last state. Called like `gru`."""
+    """Run layers that apply tanh to a linear function of input and state: results and last state. Called like `gru`.
+
+    >>> import mutagrad as mg
+    >>> weights = [mg.ones(3, 2), mg.ones(3, 3)]
+    >>> output, h = mg.rnn_tanh(mg.zeros(5, 1, 2), mg.zeros(1, 1, 3), weights, False, 1, 0., False, False, False)
+    >>> output.shape, h.shape
+    (mutagrad.Size([5, 1, 3]), mutagrad.Size([1, 1, 3]))
+    """
     return _call(RNN_TANH, input, arguments)
 
 
 def rnn_relu(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Run layers that apply relu to a linear function of input and state: results and last state. Called like `gru`."""
+    """Run layers that apply relu to a linear function of input and state: results and last state. Called like `gru`.
+
+    >>> import mutagrad as mg
+    >>> weights = [mg.ones(3, 2), mg.ones(3, 3)]
+    >>> output, h = mg.rnn_relu(mg.zeros(5, 1, 2), mg.zeros(1, 1, 3), weights, False, 1, 0., False, False, False)
+    >>> output.shape, h.shape
+    (mutagrad.Size([5, 1, 3]), mutagrad.Size([1, 1, 3]))
+    """
     return _call(RNN_RELU, input, arguments)
 
 

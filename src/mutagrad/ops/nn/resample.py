@@ -12,6 +12,7 @@ from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import is_plain, remembered
 from ...arrays.numpy import silenced
 from ...arrays.parallel import is_finite
+from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import RECORDED as RECORDING, call_with
 from ...base.operands import Array
@@ -544,7 +545,11 @@ def _sampler(name: str, dimensions: tuple[int, ...]) -> Any:
         return grid_sample(input, grid, _MODES[interpolation_mode], _BORDERS[padding_mode], align_corners)
 
     sampler.__name__ = sampler.__qualname__ = name
-    sampler.__doc__ = "As nn.functional.grid_sample, with the modes by their numbers."
+    ones = "1, " * (dimensions[0] - 1)
+    sampler.__doc__ = with_example(
+        "As nn.functional.grid_sample, with the modes by their numbers.",
+        f">>> x, middle = mg.ones({ones}2), mg.zeros({ones}{dimensions[0] - 2})",
+        f">>> mg.{name}(x, middle, 0, 0, False).item()", "1.0")
     return sampler
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import extremes
 from ...base.device import device
+from ...base.docstrings import with_example
 from ...base.errors import (
     BadArgument,
     BadData,
@@ -536,14 +537,16 @@ def detach(input: TensorBase) -> Any:
 
 # ------------------------------------------------------------------------------------------------------ copies of views
 
-def _copying(look: Any) -> Callable[..., Any]:
-    """The form of a view that copies."""
+def _copying(look: Any, example: str, shown: str) -> Callable[..., Any]:
+    """The form of a view that copies; what the docstring's example gives it, and what shape that has."""
     def copied(input: TensorBase, *arguments: Any, out: TensorBase | None = None, **settings: Any) -> Any:
         found = look(tensor_argument(input, copied.__name__), *arguments, **settings)
         return write_out(copied.__name__, tuple(map(clone, found)) if isinstance(found, tuple) else clone(found), out)
 
     copied.__name__ = copied.__qualname__ = look.__name__.replace("view_as_shape", "view") + "_copy"
-    copied.__doc__ = f"As `{look.__name__}`, but a copy."
+    first = "[0]" if look in (split, split_with_sizes, unbind) else ""
+    copied.__doc__ = with_example(f"As `{look.__name__}`, but a copy.", ">>> x = mg.zeros(2, 3)",
+                                  f">>> mg.{copied.__name__}({example}){first}.shape", f"mutagrad.Size({shown})")
     return copied
 
 
@@ -552,11 +555,23 @@ def alias(input: TensorBase) -> Any:
     return input
 
 
-alias_copy, as_strided_copy, diagonal_copy, expand_copy = map(_copying, (alias, as_strided, diagonal, expand))
-narrow_copy, permute_copy, squeeze_copy, t_copy = map(_copying, (narrow, permute, squeeze, t))
-transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy = map(_copying, (transpose, unbind, unfold, unsqueeze))
-view_copy, split_with_sizes_copy = map(_copying, (view_as_shape, split_with_sizes))
-select_copy, slice_copy, split_copy = map(_copying, (select, slice, split))
+alias_copy = _copying(alias, "x", "[2, 3]")
+as_strided_copy = _copying(as_strided, "x, (2, 2), (1, 1)", "[2, 2]")
+diagonal_copy = _copying(diagonal, "x", "[2]")
+expand_copy = _copying(expand, "x, (4, 2, 3)", "[4, 2, 3]")
+narrow_copy = _copying(narrow, "x, 1, 0, 2", "[2, 2]")
+permute_copy = _copying(permute, "x, (1, 0)", "[3, 2]")
+select_copy = _copying(select, "x, 0, 1", "[3]")
+slice_copy = _copying(slice, "x, 1, 0, 2", "[2, 2]")
+squeeze_copy = _copying(squeeze, "x[:1]", "[3]")
+t_copy = _copying(t, "x", "[3, 2]")
+transpose_copy = _copying(transpose, "x, 0, 1", "[3, 2]")
+unfold_copy = _copying(unfold, "x, 1, 2, 1", "[2, 2, 2]")
+unsqueeze_copy = _copying(unsqueeze, "x, 0", "[1, 2, 3]")
+view_copy = _copying(view_as_shape, "x, (3, 2)", "[3, 2]")
+split_copy = _copying(split, "x, 2, 1", "[2, 2]")
+split_with_sizes_copy = _copying(split_with_sizes, "x, (1, 2), 1", "[2, 1]")
+unbind_copy = _copying(unbind, "x", "[3]")
 
 
 # ------------------------------------------------------------------------------------------------------------- new ones

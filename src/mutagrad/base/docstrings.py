@@ -1,0 +1,15 @@
+"""Docstrings of functions and classes that are made by a function, and so have no source that could hold one."""
+from __future__ import annotations
+
+
+def with_example(words: str, *lines: str) -> str:
+    """Return a docstring: the words, and a session that shows a call and what it gives.
+
+    >>> print(with_example("Add one.", ">>> 1 + 1", "2"))
+    Add one.
+    <BLANKLINE>
+    >>> import mutagrad as mg
+    >>> 1 + 1
+    2
+    """
+    return "\n".join([words, "", ">>> import mutagrad as mg", *lines])
