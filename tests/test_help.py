@@ -50,7 +50,7 @@ WITHOUT = {name: reason for reason, names in {
 }.items() for name in names.split()}
 
 # The parts of an optimizer's step: they are called with arrays, by `step`, and docs/recipes.md shows how they are written.
-PARTS = frozenset("advance check first_count first_value formula hyper kept moved new_state numbers update".split())
+PARTS = {"advance", "check", "first_count", "first_value", "formula", "hyper", "kept", "moved", "new_state", "numbers", "update"}
 
 
 def public(place: str) -> dict[str, Any]:

@@ -5,11 +5,7 @@ from __future__ import annotations
 def with_example(words: str, *lines: str) -> str:
     """Return a docstring: the words, and a session that shows a call and what it gives.
 
-    >>> print(with_example("Add one.", ">>> 1 + 1", "2"))
-    Add one.
-    <BLANKLINE>
-    >>> import mutagrad as mg
-    >>> 1 + 1
-    2
+    >>> with_example("Return the number after x.", ">>> mg.after(1)", "2").splitlines()
+    ['Return the number after x.', '', '>>> import mutagrad as mg', '>>> mg.after(1)', '2']
     """
     return "\n".join([words, "", ">>> import mutagrad as mg", *lines])
