@@ -158,7 +158,15 @@ def _runner(trusted: bool, pickle_module: Any, settings: dict[str, Any]) -> Run:
 
 
 def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
-    """Return the names in a file that `load` would refuse."""
+    """Return the names in a file that `load` would refuse.
+
+    >>> import mutagrad as mg
+    >>> from io import BytesIO
+    >>> file = BytesIO()
+    >>> mg.save({"weight": mg.ones(2)}, file)
+    >>> mg.serialization.get_unsafe_globals_in_checkpoint(BytesIO(file.getvalue()))
+    []
+    """
     found: list[str] = []
 
     def look(program: bytes, _: Any) -> Any:

@@ -119,7 +119,16 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
-    """Return a future of the list itself, done when all are."""
+    """Return a future of the list itself, done when all are.
+
+    >>> import mutagrad as mg
+    >>> a, b = mg.futures.Future(), mg.futures.Future()
+    >>> both = mg.futures.collect_all([a, b])
+    >>> a.set_result(1)
+    >>> b.set_result(2)
+    >>> [done.value() for done in both.wait()]
+    [1, 2]
+    """
     all_of: Future[list[Future[Any]]] = Future()
     waiting = list(futures)
 
@@ -136,5 +145,12 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
 
 
 def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
-    """Return the results of all, in their order."""
+    """Return the results of all, in their order.
+
+    >>> import mutagrad as mg
+    >>> a = mg.futures.Future()
+    >>> a.set_result(1)
+    >>> mg.futures.wait_all([a])
+    [1]
+    """
     return [future.wait() for future in futures]
