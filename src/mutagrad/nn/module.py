@@ -235,8 +235,8 @@ class Module(Stateful):
         >>> import mutagrad as mg
         >>> layer = mg.nn.Identity()
         >>> layer.register_buffer("count", mg.tensor(0))
-        >>> layer.state_dict()
-        OrderedDict([('count', tensor(0))])
+        >>> list(layer.state_dict().items())
+        [('count', tensor(0))]
         """
         self._check_name(name, "buffer", "_buffers")
         CHANGES[0] += 1
