@@ -17,7 +17,7 @@ from mutagrad.base.errors import MissingExtra
 from mutagrad.core.op import DESCRIPTIONS
 
 PLACES = ["mutagrad", "mutagrad.Tensor", *(f"mutagrad.{name}" for name in (
-    "amp", "autograd", "autograd.functional", "distributions", "distributions.constraints", "distributions.transforms", "fft",
+    "amp", "array_api", "autograd", "autograd.functional", "distributions", "distributions.constraints", "distributions.transforms", "fft",
     "func", "futures", "linalg", "masked", "nn", "nn.attention", "nn.functional", "nn.init", "nn.utils", "nn.utils.parametrizations",
     "nn.utils.parametrize", "nn.utils.prune", "nn.utils.rnn", "optim", "optim.lr_scheduler", "optim.swa_utils", "profiler", "relax",
     "serialization", "signal.windows", "sparse", "special", "testing", "utils.checkpoint", "utils.data", "utils.flop_counter"))]
