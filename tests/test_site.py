@@ -60,6 +60,7 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
     assert len(functions) > 600 and len(methods) > 400
     assert [n for n in functions if f'id="mutagrad-{n}"' not in text] == []
     assert [n for n in methods if f'id="mutagrad-Tensor-{n}"' not in text] == []
+    assert [n for n in ("parameters", "forward", "register_forward_hook") if f'id="mutagrad-nn-Module-{n}"' not in text] == []
 
 
 @pytest.mark.parametrize("notebook", sorted((ROOT / "docs/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)

@@ -105,8 +105,23 @@ def _escaped(name: str) -> str:
 
 def _described(entry: Entry) -> str:
     short = entry.name.removeprefix("mutagrad.")
-    return (f"### `{short.rpartition('.')[2]}` {{ #{_anchor(entry)} }}\n\n"
-            f"```py\n{short}{signature(entry.value)}\n```\n\n{_markdown(inspect.getdoc(entry.value) or '')}")
+    methods = (_section("####", ".".join(method.name.split(".")[-2:]), method) for method in _methods(entry))
+    return "\n\n".join([_section("###", short, entry), *methods])
+
+
+def _methods(entry: Entry) -> Iterator[Entry]:
+    """Yield the methods that a class itself describes; those that it inherits or overrides are with another class."""
+    if isinstance(entry.value, type) and entry.value is not mutagrad.Tensor:  # which has a page
+        for name, held in vars(entry.value).items():
+            function = held.__func__ if isinstance(held, (classmethod, staticmethod)) else held
+            if not name.startswith("_") and inspect.isfunction(function) and function.__doc__:
+                yield Entry(f"{entry.name}.{name}", getattr(entry.value, name))
+
+
+def _section(level: str, called: str, entry: Entry) -> str:
+    title = called if level == "####" else called.rpartition(".")[2]
+    return (f"{level} `{title}` {{ #{_anchor(entry)} }}\n\n```py\n{called}{signature(entry.value)}\n```\n\n"
+            f"{_markdown(inspect.getdoc(entry.value) or '')}")
 
 
 def signature(value: Callable[..., Any]) -> str:

@@ -183,7 +183,12 @@ VERSIONS = frozenset(["2021.12", "2022.12", "2023.12", "2024.12"])
 
 
 def standard(version: str | None) -> _ModuleType:
-    """Return this namespace, for a version of the standard that it conforms to."""
+    """Return this namespace, for a version of the standard that it conforms to.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.standard("2024.12") is mg.array_api
+    True
+    """
     if version is not None and version not in VERSIONS:
         raise _BadValue(f"array API: version {version!r} is not among {', '.join(sorted(VERSIONS))}",
                         fix="x.__array_namespace__()")

@@ -64,7 +64,12 @@ def _has_memory(obj: Any) -> bool:
 
 
 def from_dlpack(x: Tensor, /, *, device: device | str | None = None, copy: bool | None = None) -> Tensor:
-    """Return a tensor over the memory of another library's array."""
+    """Return a tensor over the memory of another library's array.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.from_dlpack(mg.ones(2))
+    tensor([1., 1.])
+    """
     check_device(device)
     array = borrow(x)
     if copy is False and not array.flags.writeable:
@@ -80,52 +85,97 @@ def _filled(maker: Callable[..., Array], shape: int | tuple[int, ...], dtype: dt
 
 
 def empty(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
-    """Return a tensor of this shape, of whatever the memory holds."""
+    """Return a tensor of this shape, of whatever the memory holds.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.empty((2, 3)).shape
+    mutagrad.Size([2, 3])
+    """
     return _filled(np.empty, shape, dtype, device)
 
 
 def zeros(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
-    """Return a tensor of zeros."""
+    """Return a tensor of zeros.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.zeros(2)
+    tensor([0., 0.])
+    """
     return _filled(np.zeros, shape, dtype, device)
 
 
 def ones(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
-    """Return a tensor of ones."""
+    """Return a tensor of ones.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.ones(2)
+    tensor([1., 1.])
+    """
     return _filled(np.ones, shape, dtype, device)
 
 
 def full(shape: int | tuple[int, ...], fill_value: complex, *, dtype: dtype | None = None,
          device: device | str | None = None) -> Tensor:
-    """Return a tensor of one number, of the default type for such numbers."""
+    """Return a tensor of one number, of the default type for such numbers.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.full((2,), 5.)
+    tensor([5., 5.])
+    """
     to = dtype or (type_of(fill_value) if isinstance(fill_value, TensorBase) else default_for(fill_value))
     value = number(fill_value)
     return _filled(lambda size, kind: np.full(size, value, kind), shape, to, device)
 
 
 def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
-    """Return a tensor of the same shape, of whatever the memory holds."""
+    """Return a tensor of the same shape, of whatever the memory holds.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.empty_like(mg.zeros(2)).shape
+    mutagrad.Size([2])
+    """
     return empty(x.shape, dtype=dtype or type_of(x), device=device)
 
 
 def zeros_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
-    """Return zeros of the same shape."""
+    """Return zeros of the same shape.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.zeros_like(mg.tensor([3, 4]))
+    tensor([0, 0])
+    """
     return zeros(x.shape, dtype=dtype or type_of(x), device=device)
 
 
 def ones_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
-    """Return ones of the same shape."""
+    """Return ones of the same shape.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.ones_like(mg.tensor([3, 4]))
+    tensor([1, 1])
+    """
     return ones(x.shape, dtype=dtype or type_of(x), device=device)
 
 
 def full_like(x: Tensor, /, fill_value: complex, *, dtype: dtype | None = None,
               device: device | str | None = None) -> Tensor:
-    """Return one number in the same shape."""
+    """Return one number in the same shape.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.full_like(mg.zeros(2), 5.)
+    tensor([5., 5.])
+    """
     return full(x.shape, fill_value, dtype=dtype or type_of(x), device=device)
 
 
 def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: dtype | None = None,
            device: device | str | None = None) -> Tensor:
-    """Return the numbers from start up to stop, which is not among them: none where step leads away from it."""
+    """Return the numbers from start up to stop, which is not among them: none where step leads away from it.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.arange(3)
+    tensor([0, 1, 2])
+    """
     check_device(device)
     numbers = (start, step) if stop is None else (start, stop, step)
     if dtype is not None:
@@ -137,7 +187,12 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
 
 def linspace(start: complex, stop: complex, /, num: int, *, dtype: dtype | None = None,
              device: device | str | None = None, endpoint: bool = True) -> Tensor:
-    """Return so many numbers at equal distances, the last of which is stop unless endpoint is False."""
+    """Return so many numbers at equal distances, the last of which is stop unless endpoint is False.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     check_device(device)
     to = default_for(1.0, start, stop) if dtype is None else as_dtype(dtype)
     return make(np.linspace(start, stop, num, endpoint=endpoint, dtype=to.array_type))
@@ -145,21 +200,44 @@ def linspace(start: complex, stop: complex, /, num: int, *, dtype: dtype | None 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: dtype | None = None,
         device: device | str | None = None) -> Tensor:
-    """Return ones on a diagonal, zeros elsewhere."""
+    """Return ones on a diagonal, zeros elsewhere.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     check_device(device)
     return make(np.eye(n_rows, n_cols, k, (get_default_dtype() if dtype is None else as_dtype(dtype)).array_type))
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
-    """Return a tensor of coordinates for each axis of a grid."""
+    """Return a tensor of coordinates for each axis of a grid.
+
+    >>> import mutagrad as mg
+    >>> [x.shape for x in mg.array_api.meshgrid(mg.arange(2), mg.arange(3))]
+    [mutagrad.Size([3, 2]), mutagrad.Size([3, 2])]
+    """
     return list(arrange.meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """Return the matrix with zeros above its diagonal k."""
+    """Return the matrix with zeros above its diagonal k.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.tril(mg.tensor([[1., 2.], [3., 4.]]))
+    tensor([[1., 0.],
+            [3., 4.]])
+    """
     return matrices.tril(tensor_argument(x, "tril"), k)
 
 
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """Return the matrix with zeros below its diagonal k."""
+    """Return the matrix with zeros below its diagonal k.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.triu(mg.tensor([[1., 2.], [3., 4.]]))
+    tensor([[1., 2.],
+            [0., 4.]])
+    """
     return matrices.triu(tensor_argument(x, "triu"), k)

@@ -90,7 +90,12 @@ def as_floating(x: Tensor, name: str) -> Tensor:
 
 
 def astype(x: Tensor, dtype: dtype, /, *, copy: bool = True, device: device | str | None = None) -> Tensor:
-    """Return a copy with elements of another type; with copy=False the tensor itself where it has that type."""
+    """Return a copy with elements of another type; with copy=False the tensor itself where it has that type.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.astype(mg.tensor([1, 2]), mg.float64)
+    tensor([1., 2.], dtype=mutagrad.float64)
+    """
     check_device(device)
     x, to = tensor_argument(x, "astype"), as_dtype(dtype).array_type
     if x._array.dtype.kind == "c" and to.kind not in "cb":
@@ -100,7 +105,12 @@ def astype(x: Tensor, dtype: dtype, /, *, copy: bool = True, device: device | st
 
 
 def can_cast(from_: Tensor | dtype, to: dtype, /) -> bool:
-    """Return whether a type can become another by promotion: without loss, and of the same kind of number."""
+    """Return whether a type can become another by promotion: without loss, and of the same kind of number.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.can_cast(mg.float32, mg.float64)
+    True
+    """
     source = type_of(from_)
     if source.category != to.category and not (source.category == FLOAT and to.is_complex):
         return False
@@ -108,7 +118,12 @@ def can_cast(from_: Tensor | dtype, to: dtype, /) -> bool:
 
 
 def isdtype(dtype: dtype, kind: dtype | str | tuple[dtype | str, ...]) -> bool:
-    """Return whether a type is of a kind ("real floating", "integral", ...), is a type, or is any of several."""
+    """Return whether a type is of a kind ("real floating", "integral", ...), is a type, or is any of several.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.isdtype(mg.float32, "real floating")
+    True
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
     if isinstance(kind, str):
@@ -140,7 +155,12 @@ class IntegerLimits(NamedTuple):
 
 
 def finfo(type: Tensor | dtype, /) -> FloatLimits:
-    """Return the limits of a floating point type, or of the parts of a complex one."""
+    """Return the limits of a floating point type, or of the parts of a complex one.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.finfo(mg.float32).eps
+    1.1920928955078125e-07
+    """
     kind = type_of(type).to_real()
     if not kind.is_floating_point:
         raise BadArgument(f"finfo: {kind} is not a floating point type", fix="iinfo(dtype)")
@@ -150,7 +170,12 @@ def finfo(type: Tensor | dtype, /) -> FloatLimits:
 
 
 def iinfo(type: Tensor | dtype, /) -> IntegerLimits:
-    """Return the limits of an integer type."""
+    """Return the limits of an integer type.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.iinfo(mg.int8).max
+    127
+    """
     kind = type_of(type)
     if kind.category != INTEGER:
         raise BadArgument(f"iinfo: {kind} is not an integer type", fix="finfo(dtype)")
@@ -159,12 +184,22 @@ def iinfo(type: Tensor | dtype, /) -> IntegerLimits:
 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
-    """Return views of all tensors with the shape that they have together."""
+    """Return views of all tensors with the shape that they have together.
+
+    >>> import mutagrad as mg
+    >>> [x.shape for x in mg.array_api.broadcast_arrays(mg.ones(2, 1), mg.ones(3))]
+    [mutagrad.Size([2, 3]), mutagrad.Size([2, 3])]
+    """
     return list(broadcast_tensors(*arrays)) if arrays else []
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that arrays of these shapes have together."""
+    """Return the shape that arrays of these shapes have together.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
     try:
         return tuple(np.broadcast_shapes(*shapes))
     except ValueError:
@@ -173,5 +208,11 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
-    """Return a view of this shape, along which elements repeat."""
+    """Return a view of this shape, along which elements repeat.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.broadcast_to(mg.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return expand(tensor_argument(x, "broadcast_to"), *shape)

@@ -25,18 +25,33 @@ __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "m
 # ------------------------------------------------------------------------------------------------------------- products
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Return the matrix product."""
+    """Return the matrix product.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.matmul(mg.tensor([[1., 2.], [3., 4.]]), mg.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
     return ops.matmul(*common("matmul", x1, x2))
 
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
-    """Return the product summed over so many axes, or over pairs of axes."""
+    """Return the product summed over so many axes, or over pairs of axes.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.tensordot(mg.ones(2, 3), mg.ones(3, 4), axes=1).shape
+    mutagrad.Size([2, 4])
+    """
     x1, x2 = common("tensordot", x1, x2)
     return ops.tensordot(x1, x2, axes if isinstance(axes, int) else tuple(map(list, axes)))
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Return the products of corresponding elements, the first conjugated, summed along an axis."""
+    """Return the products of corresponding elements, the first conjugated, summed along an axis.
+
+    >>> import mutagrad as mg
+    >>> mg.array_api.vecdot(mg.tensor([[1., 2.], [3., 4.]]), mg.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
     x1, x2 = common("vecdot", x1, x2)
     product = mul(conj(x1), x2)
     return reduce.sum_dims(product, axes_of(axis, len(product.shape), "vecdot"), False)

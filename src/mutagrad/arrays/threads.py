@@ -40,7 +40,12 @@ _threads = 0
 
 
 def get_num_threads() -> int:
-    """Return how many threads share the work on a large array: as many as there are cores, unless set."""
+    """Return how many threads share the work on a large array: as many as there are cores, unless set.
+
+    >>> import mutagrad as mg
+    >>> mg.get_num_threads() >= 1
+    True
+    """
     global _threads
     if not _threads:
         _threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
@@ -48,7 +53,15 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Set how many threads share the work on a large array; 1 switches sharing off."""
+    """Set how many threads share the work on a large array; 1 switches sharing off.
+
+    >>> import mutagrad as mg
+    >>> before = mg.get_num_threads()
+    >>> mg.set_num_threads(1)
+    >>> mg.get_num_threads()
+    1
+    >>> mg.set_num_threads(before)
+    """
     global _threads
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise BadValue(f"set_num_threads: the number of threads must be a positive integer, not {count!r}",

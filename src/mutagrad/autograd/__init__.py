@@ -66,7 +66,12 @@ def _calculate_shape(output: TensorBase, grad: TensorBase, is_grads_batched: boo
 
 
 def kineto_available() -> bool:
-    """Whether PyTorch's profiler of devices is there."""
+    """Whether PyTorch's profiler of devices is there.
+
+    >>> import mutagrad as mg
+    >>> mg.autograd.kineto_available()
+    False
+    """
     return False
 
 

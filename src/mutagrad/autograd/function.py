@@ -267,6 +267,21 @@ class Function(metaclass=_Named):
     `jvp(ctx, *tangents)`, if there is one, is what `forward_ad` uses; without it, tangents are found by way of
     `backward`. `vmap` is not called: under `func.vmap`, forward sees one slice at a time, or all at once if the class
     says `generate_vmap_rule = True`. With `boxed_grads_call = True`, backward is given its gradients as one list.
+
+    >>> import mutagrad as mg
+    >>> class Square(mg.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         x, = ctx.saved_tensors
+    ...         return 2 * x * g
+    >>> x = mg.tensor([3.], requires_grad=True)
+    >>> Square.apply(x).sum().backward()
+    >>> x.grad
+    tensor([6.])
     """
 
     generate_vmap_rule = False
@@ -283,32 +298,108 @@ class Function(metaclass=_Named):
 
     @staticmethod
     def forward(*arguments: Any, **settings: Any) -> Any:
+        """Compute the results: define it in a subclass, as a static method. Inside, nothing is recorded.
+
+        >>> import mutagrad as mg
+        >>> class Double(mg.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        >>> Double.apply(mg.ones(2))
+        tensor([2., 2.])
+        """
         raise NotImplementedError("you must implement the forward function: define forward(ctx, ...) "
                                   "as a static method")
 
     @staticmethod
     def backward(ctx: Context, *grads: Any) -> Any:
+        """Return the gradient of each argument, None for one without: define it in a subclass, as a static method.
+
+        >>> import mutagrad as mg
+        >>> class Reversed(mg.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x.clone()
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return -g
+        >>> x = mg.ones(2, requires_grad=True)
+        >>> Reversed.apply(x).sum().backward()
+        >>> x.grad
+        tensor([-1., -1.])
+        """
         raise NotImplementedError("define backward(ctx, *grads) as a static method")
 
     @staticmethod
     def vjp(ctx: Context, *grads: Any) -> Any:
+        """Return the gradient of each argument: PyTorch's second name of `backward`."""
         raise NotImplementedError("define backward(ctx, *grads) as a static method")
 
     @staticmethod
     def jvp(ctx: Context, *tangents: Any) -> Any:
+        """Return the tangent of each result, from those of the arguments; `forward_ad` asks for it, if there is one.
+
+        >>> import mutagrad as mg
+        >>> class Double(mg.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     def jvp(ctx, dx):
+        ...         return 2 * dx
+        >>> with mg.autograd.forward_ad.dual_level():
+        ...     x = mg.autograd.forward_ad.make_dual(mg.ones(2), mg.tensor([1., 3.]))
+        ...     mg.autograd.forward_ad.unpack_dual(Double.apply(x)).tangent
+        tensor([2., 6.])
+        """
         raise NotImplementedError("define jvp(ctx, *tangents) as a static method")
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
+        """Accepted as PyTorch's, and not called: under `func.vmap`, forward sees one slice at a time."""
         raise NotImplementedError("define vmap(info, in_dims, ...) as a static method")
 
     @staticmethod
     def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
+        """Save what backward needs, where `forward` is written without ctx.
+
+        >>> import mutagrad as mg
+        >>> class Square(mg.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x * x
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         ctx.save_for_backward(*inputs)
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return 2 * ctx.saved_tensors[0] * g
+        >>> x = mg.tensor([3.], requires_grad=True)
+        >>> Square.apply(x).sum().backward()
+        >>> x.grad
+        tensor([6.])
+        """
         raise NotImplementedError
 
     @classmethod
     def apply(cls, *arguments: Any, **named: Any) -> Any:
-        """Run forward without recording, then record the call as one operation."""
+        """Run forward without recording, then record the call as one operation.
+
+        >>> import mutagrad as mg
+        >>> class Square(mg.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         x, = ctx.saved_tensors
+        ...         return 2 * x * g
+        >>> x = mg.tensor([3.], requires_grad=True)
+        >>> Square.apply(x).sum().backward()
+        >>> x.grad
+        tensor([6.])
+        """
         if named:
             arguments = _by_position(cls, arguments, named)
         if OTHER_KIND and not cls.generate_vmap_rule and (level := real_kind()) is not None:

@@ -92,7 +92,12 @@ def _plain(values: tuple[TensorBase, ...], create_graph: bool, several: bool) ->
 @keeps_modes
 def vjp(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None = None, create_graph: bool = False,
         strict: bool = False) -> tuple[OneOrMore, OneOrMore]:
-    """Return the outputs, and v (of their shape) times the Jacobian."""
+    """Return the outputs, and v (of their shape) times the Jacobian.
+
+    >>> import mutagrad as mg
+    >>> mg.autograd.functional.vjp(lambda x: x ** 2, mg.tensor([1., 2.]), mg.ones(2))
+    (tensor([1., 4.]), tensor([2., 4.]))
+    """
     xs, outputs, several = _call(func, inputs, create_graph, "vjp")
     found = _gradients(outputs, xs, _direction(v, outputs, "the output", "vjp"), create_graph, strict, "vjp")
     return _plain(outputs, create_graph, several), _plain(found, create_graph, isinstance(inputs, tuple))
@@ -104,6 +109,10 @@ def jvp(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None =
     """Return the outputs, and the Jacobian times v (of the inputs' shape), by differentiating the reverse twice.
 
     The reverse is linear in what it starts from, and its derivative with respect to that is the Jacobian itself.
+
+    >>> import mutagrad as mg
+    >>> mg.autograd.functional.jvp(lambda x: x ** 2, mg.tensor([1., 2.]), mg.ones(2))
+    (tensor([1., 4.]), tensor([2., 4.]))
     """
     xs, outputs, several = _call(func, inputs, create_graph, "jvp")
     direction = _direction(v, xs, "the input", "jvp")
@@ -119,6 +128,11 @@ def jacobian(func: Callable[..., OneOrMore], inputs: OneOrMore, create_graph: bo
     """Return all derivatives of all outputs: of shape output + input, for each pair of them.
 
     They are found one row at a time, `vectorize` or not.
+
+    >>> import mutagrad as mg
+    >>> mg.autograd.functional.jacobian(lambda x: x ** 2, mg.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
     """
     _check_strategy("jacobian", strategy, strict, vectorize, create_graph)
     xs, outputs, several = _call(func, inputs, create_graph, "jacobian")
@@ -148,7 +162,13 @@ def _check_strategy(name: str, strategy: str, strict: bool, vectorize: bool, cre
 @keeps_modes
 def hessian(func: Callable[..., OneOrMore], inputs: OneOrMore, create_graph: bool = False, strict: bool = False,
             vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:
-    """Return all second derivatives of a function with one number as its result."""
+    """Return all second derivatives of a function with one number as its result.
+
+    >>> import mutagrad as mg
+    >>> mg.autograd.functional.hessian(lambda x: (x ** 3).sum(), mg.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
     _check_strategy("hessian", outer_jacobian_strategy, strict, vectorize, create_graph)
     _tuple(inputs, "The inputs", "hessian")
 
@@ -185,14 +205,26 @@ def _gradient_product(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneO
 @keeps_modes
 def vhp(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None = None, create_graph: bool = False,
         strict: bool = False) -> tuple[OneOrMore, OneOrMore]:
-    """Return the result, and v times the Hessian."""
+    """Return the result, and v times the Hessian.
+
+    >>> import mutagrad as mg
+    >>> out, product = mg.autograd.functional.vhp(lambda x: (x ** 3).sum(), mg.tensor([1., 2.]), mg.ones(2))
+    >>> product
+    tensor([ 6., 12.])
+    """
     return _gradient_product(func, inputs, v, create_graph, strict, "vhp")
 
 
 @keeps_modes
 def hvp(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None = None, create_graph: bool = False,
         strict: bool = False) -> tuple[OneOrMore, OneOrMore]:
-    """Return the result, and the Hessian times v: the same, because a Hessian is symmetric."""
+    """Return the result, and the Hessian times v: the same, because a Hessian is symmetric.
+
+    >>> import mutagrad as mg
+    >>> out, product = mg.autograd.functional.hvp(lambda x: (x ** 3).sum(), mg.tensor([1., 2.]), mg.ones(2))
+    >>> product
+    tensor([ 6., 12.])
+    """
     return _gradient_product(func, inputs, v, create_graph, strict, "hvp")
 
 

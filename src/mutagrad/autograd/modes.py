@@ -121,7 +121,15 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Recording is on inside, whatever it was outside."""
+    """Recording is on inside, whatever it was outside.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> with mg.no_grad(), mg.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
 
 class _Setting(_Mode):
@@ -162,7 +170,15 @@ class _Setting(_Mode):
 
 
 class set_grad_enabled(_Setting):
-    """Sets recording at once; as a context manager, for the block alone; as a decorator, inside the function."""
+    """Sets recording at once; as a context manager, for the block alone; as a decorator, inside the function.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> with mg.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
@@ -178,7 +194,15 @@ class set_grad_enabled(_Setting):
 
 
 class inference_mode(_Mode):
-    """As no_grad: saved values are protected all the same, so there is no more to switch off; off, as enable_grad."""
+    """As no_grad: saved values are protected all the same, so there is no more to switch off; off, as enable_grad.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> with mg.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):
@@ -252,7 +276,12 @@ class set_nan_policy(_Setting):
 
 
 def get_nan_policy() -> str:
-    """Return what `set_nan_policy` was last told."""
+    """Return what `set_nan_policy` was last told.
+
+    >>> import mutagrad as mg
+    >>> mg.autograd.get_nan_policy()
+    'warn'
+    """
     return current.now.nan_policy
 
 
@@ -283,7 +312,13 @@ class detect_anomaly(_Mode):
 
 
 class set_detect_anomaly(_Setting, detect_anomaly):
-    """The same, from now on; as a context manager, until the block ends."""
+    """The same, from now on; as a context manager, until the block ends.
+
+    >>> import mutagrad as mg
+    >>> with mg.autograd.set_detect_anomaly(True):
+    ...     mg.is_anomaly_enabled()
+    True
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.on, self.wanted = bool(mode), bool(check_nan)
@@ -291,27 +326,58 @@ class set_detect_anomaly(_Setting, detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
-    """Return whether `detect_anomaly` is on."""
+    """Return whether `detect_anomaly` is on.
+
+    >>> import mutagrad as mg
+    >>> mg.is_anomaly_enabled()
+    False
+    """
     return current.now.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether, where anomalies are detected, nan is one."""
+    """Whether, where anomalies are detected, nan is one.
+
+    >>> import mutagrad as mg
+    >>> mg.is_anomaly_check_nan_enabled()
+    True
+    """
     return current.now.anomaly_checks_nan
 
 
 def is_grad_enabled() -> bool:
-    """Return whether operations are recorded on this thread."""
+    """Return whether operations are recorded on this thread.
+
+    >>> import mutagrad as mg
+    >>> mg.is_grad_enabled()
+    True
+    >>> with mg.no_grad():
+    ...     mg.is_grad_enabled()
+    False
+    """
     return current.grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """Return whether this thread is in inference mode."""
+    """Return whether this thread is in inference mode.
+
+    >>> import mutagrad as mg
+    >>> mg.is_inference_mode_enabled()
+    False
+    """
     return current.now.inference
 
 
 class set_multithreading_enabled(_Mode):
-    """Accepted as PyTorch's: a sweep runs on the thread that asked for it, either way."""
+    """Accepted as PyTorch's: a sweep runs on the thread that asked for it, either way.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(1, requires_grad=True)
+    >>> with mg.autograd.set_multithreading_enabled(False):
+    ...     x.sum().backward()
+    >>> x.grad
+    tensor([1.])
+    """
 
     def __new__(cls, mode: bool) -> Self:
         return object.__new__(cls)

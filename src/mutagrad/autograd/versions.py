@@ -8,7 +8,15 @@ from ..core.storage import TensorBase, memory_of
 
 
 class _unsafe_preserve_version_counter:
-    """A block whose writes to these tensors are not counted. Saved values are protected from them all the same."""
+    """A block whose writes to these tensors are not counted. Saved values are protected from them all the same.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(2)
+    >>> with mg.autograd._unsafe_preserve_version_counter(x):
+    ...     _ = x.add_(1)
+    >>> x._version
+    0
+    """
 
     def __init__(self, tensors: TensorBase | Iterable[TensorBase]) -> None:
         several: Iterable[TensorBase] = (tensors,) if isinstance(tensors, TensorBase) else tensors
@@ -30,12 +38,23 @@ class _Views:
 
 
 def is_view_replay_enabled() -> bool:
-    """Whether a program has asked for PyTorch's own way to find the base of a view."""
+    """Whether a program has asked for PyTorch's own way to find the base of a view.
+
+    >>> import mutagrad as mg
+    >>> mg.autograd.is_view_replay_enabled()
+    False
+    """
     return _Views.replayed
 
 
 class _force_original_view_tracking:
-    """Accepted as PyTorch's: how a written view finds its base. Here it needs no way back: it is a window on it."""
+    """Accepted as PyTorch's: how a written view finds its base. Here it needs no way back: it is a window on it.
+
+    >>> import mutagrad as mg
+    >>> with mg.autograd._force_original_view_tracking(True):
+    ...     mg.autograd.is_view_replay_enabled()
+    True
+    """
 
     def __init__(self, mode: bool) -> None:
         self.before, _Views.replayed = _Views.replayed, bool(mode)

@@ -46,5 +46,13 @@ counters.referenced = 0
 
 
 def stats() -> Stats:
-    """Return the counters as they stand: `mutagrad.stats() - before`."""
+    """Return the counters as they stand: `mutagrad.stats() - before`.
+
+    >>> import mutagrad as mg
+    >>> before = mg.stats()
+    >>> x = mg.ones(3, requires_grad=True)
+    >>> (x * 2).sum().backward()
+    >>> (mg.stats() - before).nodes
+    3
+    """
     return Stats(*(getattr(counters, name) for name in Stats._fields))

@@ -17,7 +17,12 @@ TYPES = frozenset(["cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", 
 
 
 class device(Block):
-    """The name of a place where tensors can live: `device("cpu")`, `device("cuda:0")`, `device("cuda", 0)`."""
+    """The name of a place where tensors can live: `device("cpu")`, `device("cuda:0")`, `device("cuda", 0)`.
+
+    >>> import mutagrad as mg
+    >>> mg.device("cuda:0").index, mg.zeros(2, device="cpu").device
+    (0, device(type='cpu'))
+    """
 
     __module__ = "mutagrad"
     __slots__ = ("type", "index", "place")

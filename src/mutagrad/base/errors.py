@@ -22,7 +22,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class MutagradError(Exception):
-    """Base of all: `what` happened, `where`, `why`, and how to `fix` it."""
+    """Base of all: `what` happened, `where`, `why`, and how to `fix` it.
+
+    >>> import mutagrad as mg
+    >>> try:
+    ...     mg.ones(2) + mg.ones(3)
+    ... except mg.MutagradError as error:
+    ...     print(error.what)
+    add: shapes (2,) and (3,) do not broadcast
+    """
 
     def __init__(self, what: str, *, why: str = "", fix: str = "", where: Where | None = None) -> None:
         self.what, self.why, self.fix = what, why, fix
@@ -86,7 +94,15 @@ class DTypeError(MutagradError, NotImplementedError, TypeError):
 
 
 class LinAlgError(MutagradError, RuntimeError):
-    """A matrix for which the factorization or inverse does not exist."""
+    """A matrix for which the factorization or inverse does not exist.
+
+    >>> import mutagrad as mg
+    >>> try:
+    ...     mg.linalg.inv(mg.zeros(2, 2))
+    ... except mg.linalg.LinAlgError:
+    ...     print("singular")
+    singular
+    """
 
 
 class GradientError(MutagradError, RuntimeError):

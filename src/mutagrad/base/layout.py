@@ -9,7 +9,12 @@ from .package_name import called
 
 
 class layout:
-    """How a tensor keeps its elements: all of them, `mutagrad.strided`, or those that are not zero, with indices."""
+    """How a tensor keeps its elements: all of them, `mutagrad.strided`, or those that are not zero, with indices.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1).layout
+    mutagrad.strided
+    """
 
     __slots__ = ("name",)
 
@@ -24,7 +29,12 @@ class layout:
 
 
 class memory_format(layout):
-    """The order of elements that a copy is asked to have."""
+    """The order of elements that a copy is asked to have.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, 2, 2, 2).contiguous(memory_format=mg.channels_last).stride()
+    (8, 1, 4, 2)
+    """
 
     __slots__ = ()
 

@@ -214,7 +214,14 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
 
 def backward(tensors: Tensors, grad_tensors: Tensors | None = None, retain_graph: bool | None = None,
              create_graph: bool = False, inputs: Tensors | Mapping[Any, Any] | None = None) -> None:
-    """Add the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
+    """Add the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`).
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> mg.autograd.backward((x * 3).sum())
+    >>> x.grad
+    tensor([3., 3.])
+    """
     if ANSWERING and has_own_layout((tensors, grad_tensors, inputs)):
         return ANSWERING[0]("backward", backward, (tensors, grad_tensors, retain_graph, create_graph, inputs), {})
     tensors, gradients = _pairs(tensors, grad_tensors)

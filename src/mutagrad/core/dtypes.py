@@ -23,7 +23,12 @@ _CATEGORY = {"b": BOOL, "u": INTEGER, "i": INTEGER, "f": FLOAT, "c": COMPLEX}
 
 
 class dtype:
-    """The type of a tensor's elements, such as `mutagrad.float32`."""
+    """The type of a tensor's elements, such as `mutagrad.float32`.
+
+    >>> import mutagrad as mg
+    >>> mg.float32.itemsize, mg.float32.is_floating_point
+    (4, True)
+    """
 
     __slots__ = ("name", "array_type", "category", "itemsize")
     name: str
@@ -39,20 +44,50 @@ class dtype:
 
     @property
     def is_floating_point(self) -> bool:
+        """Whether the numbers are floating point ones, which can have gradients; complex ones are not meant.
+
+        >>> import mutagrad as mg
+        >>> mg.float32.is_floating_point, mg.int64.is_floating_point
+        (True, False)
+        """
         return self.category == FLOAT
 
     @property
     def is_complex(self) -> bool:
+        """Whether the numbers have an imaginary part.
+
+        >>> import mutagrad as mg
+        >>> mg.complex64.is_complex, mg.float32.is_complex
+        (True, False)
+        """
         return self.category == COMPLEX
 
     @property
     def is_signed(self) -> bool:
+        """Whether there are negative numbers.
+
+        >>> import mutagrad as mg
+        >>> mg.int8.is_signed, mg.uint8.is_signed
+        (True, False)
+        """
         return self.category >= FLOAT or self.array_type.kind == "i"
 
     def to_complex(self) -> dtype:
+        """Return the complex type whose parts are of this type.
+
+        >>> import mutagrad as mg
+        >>> mg.float32.to_complex()
+        mutagrad.complex64
+        """
         return self if self.is_complex else complex128 if self is float64 else complex64
 
     def to_real(self) -> dtype:
+        """Return the type of the parts of a complex type.
+
+        >>> import mutagrad as mg
+        >>> mg.complex64.to_real()
+        mutagrad.float32
+        """
         return {complex128: float64, complex64: float32}.get(self, self)
 
     def __repr__(self) -> str:
@@ -123,7 +158,12 @@ _default_float = float32
 
 
 def get_default_dtype() -> dtype:
-    """Return the type of floating point numbers that are made without one."""
+    """Return the type of floating point numbers that are made without one.
+
+    >>> import mutagrad as mg
+    >>> mg.get_default_dtype()
+    mutagrad.float32
+    """
     return _default_float
 
 
@@ -191,13 +231,23 @@ def _check_types(name: str, *types: Any) -> None:
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """Return the smallest type that PyTorch converts both to."""
+    """Return the smallest type that PyTorch converts both to.
+
+    >>> import mutagrad as mg
+    >>> mg.promote_types(mg.int64, mg.float16)
+    mutagrad.float16
+    """
     _check_types("promote_types", type1, type2)
     return wider(type1, type2)
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Return whether a write of one type into the other is allowed."""
+    """Return whether a write of one type into the other is allowed.
+
+    >>> import mutagrad as mg
+    >>> mg.can_cast(mg.float32, mg.float64), mg.can_cast(mg.float32, mg.int64)
+    (True, False)
+    """
     _check_types("can_cast", from_, to)
     return from_.category <= to.category
 
@@ -261,7 +311,12 @@ _FLOAT8_LIMITS: dict[dtype, tuple[float, float, float, float]] = {
 
 
 class finfo:
-    """Limits of a floating point type: `finfo(mutagrad.float32).eps`."""
+    """Limits of a floating point type: `finfo(mutagrad.float32).eps`.
+
+    >>> import mutagrad as mg
+    >>> mg.finfo(mg.float32).eps, mg.finfo(mg.float16).max
+    (1.1920928955078125e-07, 65504.0)
+    """
 
     def __init__(self, d: dtype | type | None = None) -> None:
         d = _default_float if d is None else as_dtype(d)
@@ -294,7 +349,12 @@ class finfo:
 
 
 class iinfo:
-    """Limits of an integer type: `iinfo(mutagrad.int8).max`."""
+    """Limits of an integer type: `iinfo(mutagrad.int8).max`.
+
+    >>> import mutagrad as mg
+    >>> mg.iinfo(mg.int8).min, mg.iinfo(mg.int8).max
+    (-128, 127)
+    """
 
     def __init__(self, d: dtype | type) -> None:
         d = as_dtype(d)

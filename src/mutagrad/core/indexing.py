@@ -368,12 +368,22 @@ def _is_same_window(a: TensorBase, b: TensorBase) -> bool:
 
 
 def copy_(x: AnyTensor, src: Any, non_blocking: bool = False) -> AnyTensor:
-    """Overwrite `x` with `src`, which is broadcast and cast to fit."""
+    """Overwrite `x` with `src`, which is broadcast and cast to fit.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2).copy_(mg.tensor([1, 2]))
+    tensor([1., 2.])
+    """
     return put(x, None, src, "copy_")
 
 
 def fill_(x: AnyTensor, value: Any) -> AnyTensor:
-    """Overwrite every element with one value."""
+    """Overwrite every element with one value.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2).fill_(3.)
+    tensor([3., 3.])
+    """
     if isinstance(value, TensorBase) and value._array.ndim:
         raise ShapeError(f"fill_: the value must be a number or a 0-d tensor, not of shape {value._array.shape}",
                          fix="x.copy_(value)")
@@ -382,7 +392,12 @@ def fill_(x: AnyTensor, value: Any) -> AnyTensor:
 
 
 def zero_(x: AnyTensor) -> AnyTensor:
-    """Write zeros into the tensor; return it. Its history ends there."""
+    """Write zeros into the tensor; return it. Its history ends there.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).zero_()
+    tensor([0., 0.])
+    """
     put(_not_repeated(x), None, 0, "zero_")
     return x
 

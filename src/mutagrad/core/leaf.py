@@ -23,7 +23,12 @@ AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
 
 def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
-    """Make this a leaf, whose `.grad` will be the derivative with respect to the value it has now."""
+    """Make this a leaf, whose `.grad` will be the derivative with respect to the value it has now.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).requires_grad_().requires_grad
+    True
+    """
     storage, array = tensor._storage, tensor._array
     if requires_grad.__class__ is not bool:
         raise BadArgument(f"requires_grad: must be True or False, not {type(requires_grad).__name__}",
@@ -113,7 +118,13 @@ def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
 
 
 def detach_(tensor: AnyTensor) -> AnyTensor:
-    """Cut the tensor off its history: from now on it is a constant."""
+    """Cut the tensor off its history: from now on it is a constant.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True) * 2
+    >>> x.detach_().requires_grad
+    False
+    """
     cut("detach_", tensor)
     tensor._storage = another_history(tensor)
     return tensor

@@ -31,7 +31,12 @@ whole_sizes = sizes
 
 
 class Size(tuple[int, ...]):
-    """A shape: a tuple with `numel()`."""
+    """A shape: a tuple with `numel()`.
+
+    >>> import mutagrad as mg
+    >>> mg.Size([2, 3]).numel()
+    6
+    """
 
     __module__ = "mutagrad"
     __slots__ = ()
@@ -40,6 +45,12 @@ class Size(tuple[int, ...]):
         return tuple.__new__(cls, whole_sizes((tuple(sizes),), "Size"))
 
     def numel(self) -> int:
+        """Return how many elements a tensor of this shape has.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(2, 3).shape.numel()
+        6
+        """
         return prod(self)
 
     def __getitem__(self, key: Any) -> Any:

@@ -13,7 +13,12 @@ __all__ = ["Beta"]
 
 
 class Beta(Distribution):
-    """The first of two Dirichlet probabilities."""
+    """The first of two Dirichlet probabilities.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Beta(2., 3.).log_prob(mg.tensor(0.5))
+    tensor(0.4055)
+    """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval

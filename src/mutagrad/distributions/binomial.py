@@ -26,7 +26,12 @@ def _positive_part(x: Tensor) -> Tensor:
 
 
 class Binomial(BinaryLogits, Distribution):
-    """How many of `total_count` trials succeed."""
+    """How many of `total_count` trials succeed.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Binomial(10, 0.5).log_prob(mg.tensor(5.))
+    tensor(-1.4020)
+    """
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval,
                        "logits": constraints.real}

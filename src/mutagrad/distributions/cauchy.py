@@ -13,7 +13,12 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(LocationScale):
-    """The ratio of two normal numbers: so wide that it has no mean."""
+    """The ratio of two normal numbers: so wide that it has no mean.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Cauchy(0., 1.).log_prob(mg.tensor(1.))
+    tensor(-1.8379)
+    """
 
     @property
     def mean(self) -> Tensor:

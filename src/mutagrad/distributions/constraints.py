@@ -27,13 +27,23 @@ __all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_
 
 
 class Constraint:
-    """A condition that `check` tells for each element, or for each vector or matrix where `event_dim` says so."""
+    """A condition that `check` tells for each element, or for each vector or matrix where `event_dim` says so.
+
+    >>> import mutagrad as mg
+    >>> isinstance(mg.distributions.constraints.positive, mg.distributions.constraints.Constraint)
+    True
+    """
 
     is_discrete: bool = False
     event_dim: int = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """Return where the condition holds."""
+        """Return where the condition holds.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.constraints.positive.check(mg.tensor([-1., 1.]))
+        tensor([False,  True])
+        """
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -44,7 +54,12 @@ class Constraint:
 # --------------------------------------------------------------------------------------------- said by other parameters
 
 class _Dependent(Constraint):
-    """What a value may be depends on other parameters: an instance of the distribution knows."""
+    """What a value may be depends on other parameters: an instance of the distribution knows.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.constraints.is_dependent(mg.distributions.constraints.dependent)
+    True
+    """
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         self._is_discrete, self._event_dim = is_discrete, event_dim
@@ -77,7 +92,12 @@ class _Dependent(Constraint):
 
 
 class dependent_property(property, _Dependent):
-    """A property of a distribution that is a constraint: dependent for a class, the one that holds for an instance."""
+    """A property of a distribution that is a constraint: dependent for a class, the one that holds for an instance.
+
+    >>> import mutagrad as mg
+    >>> type(mg.distributions.Uniform.__dict__["support"]).__name__
+    'dependent_property'
+    """
 
     def __init__(self, fn: Callable[[Any], Any] | None = None, *, is_discrete: Any = NotImplemented,
                  event_dim: Any = NotImplemented) -> None:
@@ -90,7 +110,12 @@ class dependent_property(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Return whether only an instance of the distribution can tell."""
+    """Return whether only an instance of the distribution can tell.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.constraints.is_dependent(mg.distributions.Uniform.support)
+    True
+    """
     return isinstance(constraint, _Dependent)
 
 
@@ -109,6 +134,13 @@ class _Boolean(Constraint):
 
 
 class _GreaterThan(Constraint):
+    """Above a bound.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.constraints.greater_than(0).check(mg.tensor([-1., 0., 1.]))
+    tensor([False, False,  True])
+    """
+
     def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
@@ -117,11 +149,25 @@ class _GreaterThan(Constraint):
 
 
 class _GreaterThanEq(_GreaterThan):
+    """A bound or above.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.constraints.greater_than_eq(0).check(mg.tensor([-1., 0., 1.]))
+    tensor([False,  True,  True])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
 
 
 class _LessThan(Constraint):
+    """Below a bound.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.constraints.less_than(0).check(mg.tensor([-1., 0., 1.]))
+    tensor([ True, False, False])
+    """
+
     def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
@@ -130,6 +176,13 @@ class _LessThan(Constraint):
 
 
 class _Interval(Constraint):
+    """From one bound to another, both included.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.constraints.interval(0, 1).check(mg.tensor([-1., 0., 1.]))
+    tensor([False,  True,  True])
+    """
+
     def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
@@ -138,11 +191,25 @@ class _Interval(Constraint):
 
 
 class _HalfOpenInterval(_Interval):
+    """From one bound, included, to another, which is not.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.constraints.half_open_interval(0, 1).check(mg.tensor([-1., 0., 1.]))
+    tensor([False,  True, False])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _IntegerInterval(_Interval):
+    """Integers from one bound to another, both included.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.constraints.integer_interval(0, 1).check(mg.tensor([-1., 0., 1.]))
+    tensor([False,  True,  True])
+    """
+
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -176,7 +243,12 @@ class _OneHot(Constraint):
 
 
 class _Multinomial(Constraint):
-    """Counts in each row that sum to `upper_bound`."""
+    """Counts in each row that sum to `upper_bound`.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.constraints.multinomial(3).check(mg.tensor([[1., 2.], [2., 2.]]))
+    tensor([ True, False])
+    """
 
     is_discrete, event_dim = True, 1
 
@@ -237,7 +309,13 @@ class _PositiveDefinite(_PositiveSemidefinite):
 # ------------------------------------------------------------------------------------------------------- made of others
 
 class _IndependentConstraint(Constraint):
-    """The same for all elements of the last dimensions at once."""
+    """The same for all elements of the last dimensions at once.
+
+    >>> import mutagrad as mg
+    >>> from mutagrad.distributions import constraints
+    >>> constraints.independent(constraints.positive, 1).check(mg.tensor([[1., 2.], [-1., 1.]]))
+    tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
@@ -262,7 +340,13 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """What all components of a mixture can give: `base_constraint` is theirs, with a batch dimension more."""
+    """What all components of a mixture can give: `base_constraint` is theirs, with a batch dimension more.
+
+    >>> import mutagrad as mg
+    >>> from mutagrad.distributions import constraints
+    >>> constraints.MixtureSameFamilyConstraint(constraints.positive).check(mg.tensor([-1., 1.]))
+    tensor([False,  True])
+    """
 
     def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = base_constraint
@@ -283,7 +367,14 @@ class MixtureSameFamilyConstraint(Constraint):
 
 
 class _Cat(Constraint):
-    """One constraint for each part of a dimension, `lengths` long."""
+    """One constraint for each part of a dimension, `lengths` long.
+
+    >>> import mutagrad as mg
+    >>> from mutagrad.distributions import constraints
+    >>> both = constraints.cat([constraints.positive, constraints.real])
+    >>> both.check(mg.tensor([-1., -1.]))
+    tensor([False,  True])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
         self.cseq, self.dim, self.lengths = list(cseq), dim, [1] * len(cseq) if lengths is None else list(lengths)
@@ -302,7 +393,14 @@ class _Cat(Constraint):
 
 
 class _Stack(_Cat):
-    """One constraint for each place along a dimension."""
+    """One constraint for each place along a dimension.
+
+    >>> import mutagrad as mg
+    >>> from mutagrad.distributions import constraints
+    >>> both = constraints.stack([constraints.positive, constraints.real])
+    >>> both.check(mg.tensor([-1., -1.]))
+    tensor([False,  True])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
         super().__init__(cseq, dim)

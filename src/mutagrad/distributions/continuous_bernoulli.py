@@ -25,6 +25,10 @@ class ContinuousBernoulli(BinaryLogits, Distribution):
     """Numbers from zero to one with a density in proportion to probs ** x * (1 - probs) ** (1 - x).
 
     Near one half the closed forms divide zero by zero; between `lims` the first terms of their series are taken.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.ContinuousBernoulli(0.3).log_prob(mg.tensor(0.5))
+    tensor(-0.0297)
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

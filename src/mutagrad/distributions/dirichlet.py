@@ -18,7 +18,12 @@ __all__ = ["Dirichlet"]
 
 
 class Dirichlet(Distribution):
-    """Rows of probabilities; a larger concentration makes a position likelier to have more."""
+    """Rows of probabilities; a larger concentration makes a position likelier to have more.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Dirichlet(mg.tensor([1., 2.])).log_prob(mg.tensor([0.25, 0.75]))
+    tensor(0.4055)
+    """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
@@ -49,7 +54,12 @@ class Dirichlet(Distribution):
         return self.concentration * (total - self.concentration) / (total ** 2 * (total + 1))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Draw in doubles, as a small concentration gives less than a float can be; never quite zero or one."""
+        """Draw in doubles, as a small concentration gives less than a float can be; never quite zero or one.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.Dirichlet(mg.ones(3)).rsample().sum().round()
+        tensor(1.)
+        """
         kind = self.concentration.dtype if self.concentration.is_floating_point() else get_default_dtype()
         drawn = standard_gamma(self.concentration.double().expand(*self._extended_shape(sample_shape)))
         return (drawn / drawn.sum(-1, keepdim=True)).clamp(min=finfo(kind).tiny, max=1 - finfo(kind).eps).to(kind)

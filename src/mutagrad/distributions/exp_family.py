@@ -11,7 +11,19 @@ __all__ = ["ExponentialFamily", "entropy_of"]
 
 
 class ExponentialFamily(Distribution):
-    """A density exp(<t(x), theta> - F(theta) + k(x)): a subclass gives theta and F, and the entropy follows."""
+    """A density exp(<t(x), theta> - F(theta) + k(x)): a subclass gives theta and F, and the entropy follows.
+
+    >>> import mutagrad as mg
+    >>> class Waiting(mg.distributions.ExponentialFamily):
+    ...     def __init__(self, rate):
+    ...         super().__init__(validate_args=False)
+    ...         self.rate, self._natural_params, self._mean_carrier_measure = rate, (-rate,), 0.
+    ...     _natural_params = _mean_carrier_measure = None
+    ...     def _log_normalizer(self, theta):
+    ...         return -(-theta).log()
+    >>> Waiting(mg.tensor(2.)).entropy()
+    tensor(0.3069, grad_fn=<SubBackward0>)
+    """
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

@@ -13,7 +13,12 @@ __all__ = ["Exponential"]
 
 
 class Exponential(Distribution):
-    """Waiting times for something that happens at this rate."""
+    """Waiting times for something that happens at this rate.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Exponential(2.).log_prob(mg.tensor(1.))
+    tensor(-1.3069)
+    """
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative

@@ -16,7 +16,12 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of the mean squares of `df1` and of `df2` standard normal numbers."""
+    """The ratio of the mean squares of `df1` and of `df2` standard normal numbers.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.FisherSnedecor(3., 4.).log_prob(mg.tensor(1.))
+    tensor(-1.0684)
+    """
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive

@@ -114,7 +114,12 @@ class Gamma(Distribution):
 
 
 class Chi2(Gamma):
-    """The sum of `df` squared standard normal numbers."""
+    """The sum of `df` squared standard normal numbers.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Chi2(3.).log_prob(mg.tensor(2.))
+    tensor(-1.5724)
+    """
 
     arg_constraints = {"df": constraints.positive}
 

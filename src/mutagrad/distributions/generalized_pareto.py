@@ -17,7 +17,12 @@ __all__ = ["GeneralizedPareto"]
 
 
 class GeneralizedPareto(Distribution):
-    """How far beyond `loc` the largest of many numbers go: the more often far, the larger the `concentration`."""
+    """How far beyond `loc` the largest of many numbers go: the more often far, the larger the `concentration`.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.GeneralizedPareto(0., 1., 0.5).log_prob(mg.tensor(1.))
+    tensor(-1.2164)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
@@ -63,13 +68,24 @@ class GeneralizedPareto(Distribution):
         return where(zero, -away, -(1 / c + 1) * (c * away).log1p()) - self.scale.log()
 
     def log_survival_function(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the probability of being larger."""
+        """Return the logarithm of the probability of being larger.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.GeneralizedPareto(0., 1., 0.5).log_survival_function(mg.tensor(2.))
+        tensor(-1.3863)
+        """
         self._validate_sample(value)
         away = (value - self.loc) / self.scale
         zero, c = self._without_zeros()
         return where(zero, -away, -(c * away).log1p() / c)
 
     def log_cdf(self, value: Tensor) -> Tensor:
+        """Return the logarithm of `cdf`.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.GeneralizedPareto(0., 1., 0.5).log_cdf(mg.tensor(2.))
+        tensor(-0.2877)
+        """
         return (-self.log_survival_function(value).exp()).log1p()
 
     def cdf(self, value: Tensor) -> Tensor:

@@ -22,7 +22,12 @@ __all__ = ["Geometric"]
 
 
 class Geometric(BinaryLogits, Distribution):
-    """How many trials fail before the first success."""
+    """How many trials fail before the first success.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Geometric(0.25).log_prob(mg.tensor(2.))
+    tensor(-1.9617)
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer

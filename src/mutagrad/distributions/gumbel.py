@@ -16,7 +16,12 @@ EULER = 0.57721566490153286060
 
 
 class Gumbel(LocationScale):
-    """The largest of many."""
+    """The largest of many.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Gumbel(0., 1.).log_prob(mg.tensor(0.))
+    tensor(-1.)
+    """
 
     @property
     def mean(self) -> Tensor:

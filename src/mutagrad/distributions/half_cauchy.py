@@ -12,7 +12,12 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(Half):
-    """|x| of a Cauchy x around zero."""
+    """|x| of a Cauchy x around zero.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.HalfCauchy(1.).log_prob(mg.tensor(1.))
+    tensor(-1.1447)
+    """
 
     _whole = Cauchy
 

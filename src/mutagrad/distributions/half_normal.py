@@ -11,7 +11,12 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(Half):
-    """|x| of a normal x around zero."""
+    """|x| of a normal x around zero.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.HalfNormal(1.).log_prob(mg.tensor(1.))
+    tensor(-0.7258)
+    """
 
     _whole = Normal
 

@@ -15,7 +15,12 @@ __all__ = ["InverseGamma"]
 
 
 class InverseGamma(TransformedDistribution):
-    """One over a gamma number."""
+    """One over a gamma number.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.InverseGamma(2., 1.).log_prob(mg.tensor(0.5))
+    tensor(0.0794)
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive

@@ -13,7 +13,12 @@ __all__ = ["Laplace"]
 
 
 class Laplace(LocationScale):
-    """Exponential to both sides of `loc`."""
+    """Exponential to both sides of `loc`.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Laplace(0., 1.).log_prob(mg.tensor(1.))
+    tensor(-1.6931)
+    """
 
     @property
     def mean(self) -> Tensor:

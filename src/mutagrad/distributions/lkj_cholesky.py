@@ -18,7 +18,12 @@ __all__ = ["LKJCholesky"]
 
 
 class LKJCholesky(Distribution):
-    """Factors of correlation matrices with a density in proportion to det ** (concentration - 1)."""
+    """Factors of correlation matrices with a density in proportion to det ** (concentration - 1).
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.LKJCholesky(2, 1.).log_prob(mg.eye(2))
+    tensor(-0.6931)
+    """
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
@@ -35,6 +40,10 @@ class LKJCholesky(Distribution):
         """Draw by the onion method.
 
         Rows are points on spheres: how far each goes from the last axis is beta distributed, its direction uniform.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.LKJCholesky(3, 1.).sample().shape
+        mutagrad.Size([3, 3])
         """
         offsets = (arange(self.dim, **like(self.concentration)) - 1).clamp(min=0)  # the first row's is not used
         top = self.concentration.detach().unsqueeze(-1) + 0.5 * (self.dim - 2)

@@ -11,7 +11,12 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """The exponential of a normal number with this mean and standard deviation."""
+    """The exponential of a normal number with this mean and standard deviation.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.LogNormal(0., 1.).log_prob(mg.tensor(1.))
+    tensor(-0.9189)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive

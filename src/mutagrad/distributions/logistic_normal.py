@@ -11,7 +11,12 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Probabilities made of normal numbers, of which there is one less."""
+    """Probabilities made of normal numbers, of which there is one less.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.LogisticNormal(mg.zeros(1), mg.ones(1)).log_prob(mg.tensor([0.25, 0.75]))
+    tensor(0.1516)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex

@@ -21,7 +21,12 @@ __all__ = ["LowRankMultivariateNormal"]
 
 
 class LowRankMultivariateNormal(WithCovariance):
-    """With the covariance cov_factor @ cov_factor.T + diag(cov_diag); systems are solved of cov_factor's width."""
+    """With the covariance cov_factor @ cov_factor.T + diag(cov_diag); systems are solved of cov_factor's width.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.LowRankMultivariateNormal(mg.zeros(2), mg.ones(2, 1), mg.ones(2)).log_prob(mg.zeros(2))
+    tensor(-2.3872)
+    """
 
     arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
                        "cov_diag": constraints.independent(constraints.positive, 1)}

@@ -21,7 +21,14 @@ __all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
-    """One of the last batch dimension of `component_distribution`, chosen by `mixture_distribution`."""
+    """One of the last batch dimension of `component_distribution`, chosen by `mixture_distribution`.
+
+    >>> import mutagrad as mg
+    >>> weights = mg.distributions.Categorical(mg.tensor([0.5, 0.5]))
+    >>> parts = mg.distributions.Normal(mg.tensor([-1., 1.]), 1.)
+    >>> mg.distributions.MixtureSameFamily(weights, parts).log_prob(mg.tensor(0.))
+    tensor(-1.4189)
+    """
 
     arg_constraints: Mapping[str, Constraint] = {}
 

@@ -19,7 +19,12 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(Counts):
-    """How often each position comes up in `total_count` draws."""
+    """How often each position comes up in `total_count` draws.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Multinomial(3, mg.tensor([0.5, 0.5])).log_prob(mg.tensor([1., 2.]))
+    tensor(-0.9808)
+    """
 
     def __init__(self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None,
                  validate_args: bool | None = None) -> None:

@@ -77,7 +77,12 @@ class WithCovariance(Distribution):
 
 
 class MultivariateNormal(WithCovariance):
-    """Given by its mean and one of: the covariance, its inverse, or its Cholesky factor."""
+    """Given by its mean and one of: the covariance, its inverse, or its Cholesky factor.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.MultivariateNormal(mg.zeros(2), mg.eye(2)).log_prob(mg.zeros(2))
+    tensor(-1.8379)
+    """
 
     arg_constraints = {"loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
                        "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}

@@ -19,7 +19,12 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(BinaryLogits, Distribution):
-    """How many successes there are before `total_count` failures."""
+    """How many successes there are before `total_count` failures.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.NegativeBinomial(3., 0.5).log_prob(mg.tensor(2.))
+    tensor(-1.6740)
+    """
 
     arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
                        "logits": constraints.real}

@@ -14,7 +14,12 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Counts):
-    """Rows of zeros and a one, whose position is categorical."""
+    """Rows of zeros and a one, whose position is categorical.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.OneHotCategorical(mg.tensor([0.25, 0.75])).log_prob(mg.tensor([0., 1.]))
+    tensor(-0.2877)
+    """
 
     support = constraints.one_hot
     has_enumerate_support = True
@@ -44,7 +49,13 @@ class OneHotCategorical(Counts):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """The same with draws whose gradient is that of the probabilities: biased, and useful all the same."""
+    """The same with draws whose gradient is that of the probabilities: biased, and useful all the same.
+
+    >>> import mutagrad as mg
+    >>> x = mg.distributions.OneHotCategoricalStraightThrough(mg.tensor([0.25, 0.75])).rsample()
+    >>> x.sum().item()
+    1.0
+    """
 
     has_rsample = True
 

@@ -13,7 +13,12 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """Numbers of at least `scale`, of which those beyond x are as many as x to the power of -`alpha`."""
+    """Numbers of at least `scale`, of which those beyond x are as many as x to the power of -`alpha`.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Pareto(1., 2.).log_prob(mg.tensor(2.))
+    tensor(-1.3863)
+    """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 

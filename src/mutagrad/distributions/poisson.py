@@ -15,7 +15,12 @@ __all__ = ["Poisson"]
 
 
 class Poisson(Distribution):
-    """How often something happens that is expected `rate` times."""
+    """How often something happens that is expected `rate` times.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Poisson(4.).log_prob(mg.tensor(3.))
+    tensor(-1.6329)
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -19,7 +19,12 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
 class LogitRelaxedBernoulli(BinaryLogits, Distribution):
-    """The logits of RelaxedBernoulli: logistic numbers around `logits`, divided by the temperature."""
+    """The logits of RelaxedBernoulli: logistic numbers around `logits`, divided by the temperature.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.LogitRelaxedBernoulli(1., 0.5).log_prob(mg.tensor(0.))
+    tensor(-1.3863)
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
@@ -70,7 +75,12 @@ class Softened(TransformedDistribution):
 
 
 class RelaxedBernoulli(Softened):
-    """A Bernoulli number, softened by a temperature: the lower, the harder."""
+    """A Bernoulli number, softened by a temperature: the lower, the harder.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.RelaxedBernoulli(1., 0.5).log_prob(mg.tensor(0.5))
+    tensor(0.)
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

@@ -20,7 +20,12 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
 class ExpRelaxedCategorical(Distribution):
-    """The logarithms of RelaxedOneHotCategorical: Gumbel numbers around `logits`, over the temperature, normalised."""
+    """The logarithms of RelaxedOneHotCategorical: Gumbel numbers around `logits`, over the temperature, normalised.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.ExpRelaxedCategorical(1., mg.tensor([0.25, 0.75])).log_prob(mg.tensor([-1., -0.4587]))
+    tensor(-1.4630)
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector  # a submanifold of it, in fact

@@ -18,7 +18,12 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """A normal number over the square root of an independent mean of `df` squares."""
+    """A normal number over the square root of an independent mean of `df` squares.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.StudentT(3.).log_prob(mg.tensor(1.))
+    tensor(-1.5763)
+    """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -18,7 +18,13 @@ __all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Tran
 
 
 class Transform:
-    """Called, it maps; `inv` maps back. With `cache_size=1` the last value is mapped back to just what it came from."""
+    """Called, it maps; `inv` maps back. With `cache_size=1` the last value is mapped back to just what it came from.
+
+    >>> import mutagrad as mg
+    >>> exp = mg.distributions.ExpTransform()
+    >>> exp.inv(exp(mg.tensor([0.5, 2.])))
+    tensor([0.5000, 2.0000])
+    """
 
     domain: Constraint
     codomain: Constraint
@@ -38,7 +44,12 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """How many dimensions are mapped at once."""
+        """How many dimensions are mapped at once.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.SoftmaxTransform().event_dim
+        1
+        """
         if self.domain.event_dim != self.codomain.event_dim:
             raise BadValue(f"{type(self).__name__}: takes values of {self.domain.event_dim} dimensions "
                            f"and gives {self.codomain.event_dim}",
@@ -47,7 +58,12 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        """The same, the other way round."""
+        """The same, the other way round.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.ExpTransform().inv(mg.tensor([1.]))
+        tensor([0.])
+        """
         found: Transform | None = self._inv and self._inv()
         if found is None:
             found = _InverseTransform(self)
@@ -56,11 +72,21 @@ class Transform:
 
     @property
     def sign(self) -> Tensor | int:
-        """1 where it rises and -1 where it falls."""
+        """1 where it rises and -1 where it falls.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.AffineTransform(0., -2.).sign
+        -1
+        """
         raise NotSupported(f"{type(self).__name__}.sign: there is none", why="it does not only rise or only fall")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """Return the same, with a memory for the last value or without."""
+        """Return the same, with a memory for the last value or without.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.ExpTransform().with_cache(1)
+        ExpTransform()
+        """
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is not Transform.__init__:
@@ -89,15 +115,31 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return the logarithm of |det dy / dx|."""
+        """Return the logarithm of |det dy / dx|.
+
+        >>> import mutagrad as mg
+        >>> exp, x = mg.distributions.ExpTransform(), mg.tensor([0.5, 2.])
+        >>> exp.log_abs_det_jacobian(x, exp(x))
+        tensor([0.5000, 2.0000])
+        """
         raise NotImplementedError
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """Return the shape of what it makes of something of this shape."""
+        """Return the shape of what it makes of something of this shape.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.StickBreakingTransform().forward_shape((3,))
+        (4,)
+        """
         return shape
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """Return the shape of what it makes something of this shape of."""
+        """Return the shape of what it makes something of this shape of.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.StickBreakingTransform().inverse_shape((4,))
+        (3,)
+        """
         return shape
 
     def __repr__(self) -> str:
@@ -105,7 +147,12 @@ class Transform:
 
 
 class _InverseTransform(Transform):
-    """A transform the other way round."""
+    """A transform the other way round.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.ExpTransform().inv(mg.tensor([1.]))
+    tensor([0.])
+    """
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(transform._cache_size)
@@ -164,7 +211,13 @@ def _widened(constraint: Constraint, event_dim: int) -> Constraint:
 
 
 class ComposeTransform(Transform):
-    """Several, one after the other."""
+    """Several, one after the other.
+
+    >>> import mutagrad as mg
+    >>> exp, scale = mg.distributions.ExpTransform(), mg.distributions.AffineTransform(0., 10.)
+    >>> mg.distributions.ComposeTransform([exp, scale])(mg.tensor([0., 1.]))
+    tensor([10.0000, 27.1828])
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -256,7 +309,13 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """The same map, of which the last dimensions count as one value."""
+    """The same map, of which the last dimensions count as one value.
+
+    >>> import mutagrad as mg
+    >>> exp, x = mg.distributions.ExpTransform(), mg.tensor([0.5, 2.])
+    >>> mg.distributions.IndependentTransform(exp, 1).log_abs_det_jacobian(x, exp(x))
+    tensor(2.5000)
+    """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -310,7 +369,12 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """The last dimensions in another shape."""
+    """The last dimensions in another shape.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.ReshapeTransform((4,), (2, 2))(mg.zeros(3, 4)).shape
+    mutagrad.Size([3, 2, 2])
+    """
 
     bijective = True
 

@@ -16,7 +16,12 @@ __all__ = ["Uniform"]
 
 
 class Uniform(Distribution):
-    """Numbers from `low`, included, to `high`, excluded."""
+    """Numbers from `low`, included, to `high`, excluded.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Uniform(0., 2.).log_prob(mg.tensor(1.))
+    tensor(-0.6931)
+    """
 
     arg_constraints = {"low": constraints.dependent(is_discrete=False, event_dim=0),
                        "high": constraints.dependent(is_discrete=False, event_dim=0)}

@@ -39,7 +39,12 @@ class _Plain(Transform):
 
 
 class SoftmaxTransform(_Plain):
-    """Any vector to probabilities. Many vectors have the same; the way back gives one of them."""
+    """Any vector to probabilities. Many vectors have the same; the way back gives one of them.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.SoftmaxTransform()(mg.tensor([0.5, 2.]))
+    tensor([0.1824, 0.8176])
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -57,7 +62,12 @@ class SoftmaxTransform(_Plain):
 
 
 class StickBreakingTransform(_Plain):
-    """Any vector to one more probabilities: each number says which part of what is left of a stick is broken off."""
+    """Any vector to one more probabilities: each number says which part of what is left of a stick is broken off.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.StickBreakingTransform()(mg.tensor([0.5, 2.]))
+    tensor([0.4519, 0.4828, 0.0653])
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
     bijective = True
@@ -90,7 +100,13 @@ class StickBreakingTransform(_Plain):
 
 
 class CorrCholeskyTransform(_Plain):
-    """Any vector of n (n - 1) / 2 numbers to the Cholesky factor of a correlation matrix: rows of length one."""
+    """Any vector of n (n - 1) / 2 numbers to the Cholesky factor of a correlation matrix: rows of length one.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.CorrCholeskyTransform()(mg.tensor([0.])) + 0.
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
     bijective = True
@@ -126,7 +142,13 @@ class CorrCholeskyTransform(_Plain):
 
 
 class LowerCholeskyTransform(_Plain):
-    """Any matrix to a lower triangle with a positive diagonal."""
+    """Any matrix to a lower triangle with a positive diagonal.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.LowerCholeskyTransform()(mg.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
@@ -138,7 +160,13 @@ class LowerCholeskyTransform(_Plain):
 
 
 class PositiveDefiniteTransform(_Plain):
-    """Any matrix to a positive definite one."""
+    """Any matrix to a positive definite one.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.PositiveDefiniteTransform()(mg.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
@@ -151,7 +179,13 @@ class PositiveDefiniteTransform(_Plain):
 
 
 class CatTransform(Transform):
-    """One transform for each part of a dimension, `lengths` long."""
+    """One transform for each part of a dimension, `lengths` long.
+
+    >>> import mutagrad as mg
+    >>> exp, scale = mg.distributions.ExpTransform(), mg.distributions.AffineTransform(0., 10.)
+    >>> mg.distributions.CatTransform([exp, scale])(mg.tensor([0., 2.]))
+    tensor([ 1., 20.])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None,
                  cache_size: int = 0) -> None:
@@ -205,7 +239,13 @@ class CatTransform(Transform):
 
 
 class StackTransform(Transform):
-    """One transform for each place along a dimension."""
+    """One transform for each place along a dimension.
+
+    >>> import mutagrad as mg
+    >>> exp, scale = mg.distributions.ExpTransform(), mg.distributions.AffineTransform(0., 10.)
+    >>> mg.distributions.StackTransform([exp, scale])(mg.tensor([0., 2.]))
+    tensor([ 1., 20.])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)

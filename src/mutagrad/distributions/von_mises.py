@@ -19,7 +19,12 @@ __all__ = ["VonMises"]
 
 
 class VonMises(Distribution):
-    """Angles around `loc`, the closer the larger the `concentration`."""
+    """Angles around `loc`, the closer the larger the `concentration`.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.VonMises(0., 1.).log_prob(mg.tensor(0.))
+    tensor(-1.0738)
+    """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
@@ -30,14 +35,24 @@ class VonMises(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The direction of the mean."""
+        """The direction of the mean.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.VonMises(0.5, 1.).mean
+        tensor(0.5000)
+        """
         return self.loc
 
     mode = mean
 
     @property
     def variance(self) -> Tensor:
-        """How far the mean point of the circle is from the circle."""
+        """How far the mean point of the circle is from the circle.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.VonMises(0.5, 1.).variance
+        tensor(0.5536)
+        """
         return 1 - i1e(self.concentration) / i0e(self.concentration)
 
     @keeps_modes

@@ -15,7 +15,12 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """How long something lasts that fails the sooner, or the later, the older it is."""
+    """How long something lasts that fails the sooner, or the later, the older it is.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Weibull(1., 2.).log_prob(mg.tensor(1.))
+    tensor(-0.3069)
+    """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive

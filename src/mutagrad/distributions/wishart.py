@@ -29,7 +29,12 @@ def mvdigamma(x: Tensor, p: int) -> Tensor:
 
 
 class Wishart(WithCovariance):
-    """The sum of the outer squares of `df` normal vectors with this covariance."""
+    """The sum of the outer squares of `df` normal vectors with this covariance.
+
+    >>> import mutagrad as mg
+    >>> mg.distributions.Wishart(3., mg.eye(2)).log_prob(mg.eye(2))
+    tensor(-3.5310)
+    """
 
     arg_constraints = {"df": constraints.greater_than(0), "covariance_matrix": constraints.positive_definite,
                        "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
@@ -71,7 +76,12 @@ class Wishart(WithCovariance):
         return self._df() * (self.covariance_matrix ** 2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Draw by Bartlett's way: a triangle of normal numbers, the lengths of ever shorter vectors on its diagonal."""
+        """Draw by Bartlett's way: a triangle of normal numbers, the lengths of ever shorter vectors on its diagonal.
+
+        >>> import mutagrad as mg
+        >>> mg.distributions.Wishart(mg.tensor(3.), mg.eye(2)).rsample().shape
+        mutagrad.Size([2, 2])
+        """
         self._triangle(sample_shape)  # PyTorch takes regular draws for singular ones, and draws once more
         factor = self._unbroadcasted_scale_tril @ self._triangle(sample_shape)
         return factor @ factor.mT

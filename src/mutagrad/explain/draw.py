@@ -42,6 +42,11 @@ def draw(result: Any, *inputs: Any, params: Module | Mapping[str, Tensor] | None
     More than `limit` boxes are folded, first by modules, then chains and what repeats along them, loops, functions,
     stretches of lines. `fold` names ways in place of that ("modules", "loops", ...), or is False; `depth` is that of
     the modules to show.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> mg.draw((x * 2).sum()).dot.splitlines()[0]
+    'digraph mutagrad {'
     """
     frame = user_frame()
     variables = {**frame.f_globals, **frame.f_locals}

@@ -82,6 +82,12 @@ class profile(Recorder, ContextDecorator):
     """Measures calls and backward sweeps in a block or a decorated function, on this thread and those begun in it.
 
     Entered again it goes on adding. `max_events` is how many single calls are kept for `save`.
+
+    >>> import mutagrad as mg
+    >>> with mg.profile() as p:
+    ...     x = mg.ones(3).sum()
+    >>> sorted(row.operation for row in p.by_operation())
+    ['ones', 'sum']
     """
 
     def __init__(self, *, max_events: int = 200_000) -> None:
@@ -163,18 +169,39 @@ class profile(Recorder, ContextDecorator):
 
     @property
     def rows(self) -> list[Row]:
-        """A row for each operation at each line, the dearest first."""
+        """A row for each operation at each line, the dearest first.
+
+        >>> import mutagrad as mg
+        >>> with mg.profile() as p:
+        ...     x = mg.ones(3, requires_grad=True) * 2
+        >>> sorted(row.operation for row in p.rows)
+        ['mul', 'ones']
+        """
         return self._added_up(lambda operation, where: (operation, describe(where)))
 
     def by_line(self) -> list[Row]:
-        """A row for each line; its operation is the list of those that it calls."""
+        """A row for each line; its operation is the list of those that it calls.
+
+        >>> import mutagrad as mg
+        >>> with mg.profile() as p:
+        ...     x = mg.ones(3, requires_grad=True) * 2
+        >>> len(p.by_line())
+        1
+        """
         names: dict[str, dict[str, None]] = {}
         for operation, where in list(self._costs):
             names.setdefault(describe(where), {})[operation] = None
         return self._added_up(lambda _, where: (", ".join(names[describe(where)]), describe(where)))
 
     def by_operation(self) -> list[Row]:
-        """A row for each operation."""
+        """A row for each operation.
+
+        >>> import mutagrad as mg
+        >>> with mg.profile() as p:
+        ...     x = mg.ones(3, requires_grad=True) * 2
+        >>> sorted(row.operation for row in p.by_operation())
+        ['mul', 'ones']
+        """
         return self._added_up(lambda operation, _: (operation, ""))
 
     def _added_up(self, group: Callable[[str, Where], tuple[str, str]]) -> list[Row]:
@@ -195,7 +222,17 @@ class profile(Recorder, ContextDecorator):
         return f"<pre>{str(self).replace('&', '&amp;').replace('<', '&lt;')}</pre>"
 
     def save(self, path: Any) -> None:
-        """Write what was measured as a Chrome trace: chrome://tracing and Perfetto show it."""
+        """Write what was measured as a Chrome trace: chrome://tracing and Perfetto show it.
+
+        >>> import mutagrad as mg
+        >>> with mg.profile() as p:
+        ...     x = mg.ones(3, requires_grad=True) * 2
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     p.save(f"{folder}/trace.json")
+        ...     os.listdir(folder)
+        ['trace.json']
+        """
         events = [_chrome(*span, since=self._began) for span in self.spans]
         data = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"dropped": self.dropped}}
         with open(path, "w", encoding="utf-8") as file:

@@ -73,6 +73,17 @@ def summary(model: Module, *args: Any, input_size: Sequence[Any] | None = None, 
     runs in eval mode and no_grad, and is afterwards as it was: flags, buffers, attributes, random numbers. Without
     input there are no shapes.
     `depth` is that of the modules to show; what is deeper counts for the one around it.
+
+    >>> import mutagrad as mg
+    >>> print(mg.summary(mg.nn.Linear(3, 2), mg.ones(1, 3)))
+    layer   output  parameters  bytes  multiply-adds
+    ------------------------------------------------
+    Linear  (1, 2)           8   32 B              6
+    <BLANKLINE>
+    input: (1, 3)
+    parameters: 8, all trainable (32 B)
+    outputs of layers: 8 B
+    multiply-adds of known layers: 6
     """
     if not isinstance(model, Module):
         raise BadArgument(f"summary: expected a module, not {type(model).__name__}", fix="summary(model, x)")

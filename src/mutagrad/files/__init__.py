@@ -48,6 +48,13 @@ def save(obj: Any, f: FILE_LIKE, pickle_module: Any = None, pickle_protocol: int
     `format="safetensors"`, or a path that ends so, writes tensors, arrays, numbers, text and containers of these in
     that format, in which nothing can be run. Where something fails on the way, a file that was at that path before is
     still there, unchanged.
+
+    >>> import mutagrad as mg
+    >>> from io import BytesIO
+    >>> file = BytesIO()  # or a path, such as "model.pt"
+    >>> mg.save({"weight": mg.ones(2)}, file)
+    >>> mg.load(BytesIO(file.getvalue()))
+    {'weight': tensor([1., 1.])}
     """
     if not isinstance(f, (str, os.PathLike)) and not callable(getattr(f, "write", None)):
         raise BadTarget(f"save: expects a path or a file open for writing, got {type(f).__name__}",
@@ -104,6 +111,13 @@ def load(f: FILE_LIKE, map_location: MAP_LOCATION = None, pickle_module: Any = N
     Nothing that a file names is run: one that names anything but plain data is refused, unless its names have been
     allowed with `serialization.add_safe_globals`. `weights_only=False` runs it, as Python's pickle does: it can do
     whatever a program can, so say that only of files from somebody you trust.
+
+    >>> import mutagrad as mg
+    >>> from io import BytesIO
+    >>> file = BytesIO()  # or a path, such as "model.pt"
+    >>> mg.save({"weight": mg.ones(2)}, file)
+    >>> mg.load(BytesIO(file.getvalue()))
+    {'weight': tensor([1., 1.])}
     """
     trusted = weights_only is False or weights_only is None and pickle_module is not None
     if pickle_module is not None and not trusted:
@@ -144,7 +158,15 @@ def _runner(trusted: bool, pickle_module: Any, settings: dict[str, Any]) -> Run:
 
 
 def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
-    """Return the names in a file that `load` would refuse."""
+    """Return the names in a file that `load` would refuse.
+
+    >>> import mutagrad as mg
+    >>> from io import BytesIO
+    >>> file = BytesIO()
+    >>> mg.save({"weight": mg.ones(2)}, file)
+    >>> mg.serialization.get_unsafe_globals_in_checkpoint(BytesIO(file.getvalue()))
+    []
+    """
     found: list[str] = []
 
     def look(program: bytes, _: Any) -> Any:

@@ -49,21 +49,50 @@ def _named(entry: Any) -> tuple[str, Any]:
 
 
 def add_safe_globals(safe_globals: Iterable[Any]) -> None:
-    """Let files that are loaded name these classes and functions. The file then decides what is called with what."""
+    """Let files that are loaded name these classes and functions. The file then decides what is called with what.
+
+    >>> import mutagrad as mg
+    >>> class Settings:
+    ...     pass
+    >>> mg.serialization.add_safe_globals([Settings])
+    >>> mg.serialization.get_safe_globals() == [Settings]
+    True
+    >>> mg.serialization.clear_safe_globals()
+    """
     _user_globals.update(map(_named, safe_globals))
 
 
 def get_safe_globals() -> list[Any]:
-    """Return what has been added."""
+    """Return what has been added.
+
+    >>> import mutagrad as mg
+    >>> mg.serialization.get_safe_globals()
+    []
+    """
     return list(_user_globals.values())
 
 
 def clear_safe_globals() -> None:
+    """Allow nothing any more of what `add_safe_globals` has.
+
+    >>> import mutagrad as mg
+    >>> mg.serialization.clear_safe_globals()
+    >>> mg.serialization.get_safe_globals()
+    []
+    """
     _user_globals.clear()
 
 
 class safe_globals:
-    """`with safe_globals([MyClass]):` allows them for a while."""
+    """`with safe_globals([MyClass]):` allows them for a while.
+
+    >>> import mutagrad as mg
+    >>> class Settings:
+    ...     pass
+    >>> with mg.serialization.safe_globals([Settings]):
+    ...     len(mg.serialization.get_safe_globals())
+    1
+    """
 
     def __init__(self, safe_globals: Iterable[Any]) -> None:
         self._added = dict(map(_named, safe_globals))

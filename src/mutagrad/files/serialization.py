@@ -25,7 +25,12 @@ class SourceChangeWarning(Warning):
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """Return the storage, or the place that it belongs to if that is no CPU; for use in a `map_location` function."""
+    """Return the storage, or the place that it belongs to if that is no CPU; for use in a `map_location` function.
+
+    >>> import mutagrad as mg
+    >>> mg.serialization.default_restore_location(mg.zeros(2).untyped_storage(), "cpu").nbytes()
+    8
+    """
     try:
         return storage if place_named(location) is None else device(location)
     except NoDevice:
@@ -34,7 +39,12 @@ def default_restore_location(storage: Any, location: str) -> Any:
 
 
 class LoadEndianness(Enum):
-    """The order of bytes of numbers in a file that does not tell: this machine's, the lowest first or the highest."""
+    """The order of bytes of numbers in a file that does not tell: this machine's, the lowest first or the highest.
+
+    >>> import mutagrad as mg
+    >>> [order.name for order in mg.serialization.LoadEndianness]
+    ['NATIVE', 'LITTLE', 'BIG']
+    """
 
     NATIVE = 1
     LITTLE = 2
@@ -46,12 +56,25 @@ _chosen: list[LoadEndianness | None] = [None]
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """Return what was said last; None where nothing was, and the lowest is taken to be first."""
+    """Return what was said last; None where nothing was, and the lowest is taken to be first.
+
+    >>> import mutagrad as mg
+    >>> mg.serialization.get_default_load_endianness() is None
+    True
+    """
     return _chosen[0]
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Say in which order the bytes are in files that do not tell."""
+    """Say in which order the bytes are in files that do not tell.
+
+    >>> import mutagrad as mg
+    >>> LITTLE = mg.serialization.LoadEndianness.LITTLE
+    >>> mg.serialization.set_default_load_endianness(LITTLE)
+    >>> mg.serialization.get_default_load_endianness().name
+    'LITTLE'
+    >>> mg.serialization.set_default_load_endianness(None)
+    """
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise BadArgument("set_default_load_endianness: expects a LoadEndianness or None, "
                           f"got {type(endianness).__name__}", fix="LoadEndianness.LITTLE")
@@ -60,7 +83,13 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 def check_module_version_greater_or_equal(module: ModuleType, req_version_tuple: tuple[int, ...],
                                           error_if_malformed: bool = True) -> bool:
-    """Return whether a module's `__version__` is at least this."""
+    """Return whether a module's `__version__` is at least this.
+
+    >>> import mutagrad as mg
+    >>> import numpy
+    >>> mg.serialization.check_module_version_greater_or_equal(numpy, (1, 0, 0))
+    True
+    """
     try:
         numbers = tuple(int(part) for part, _ in zip(module.__version__.split("."), req_version_tuple))
     except (AttributeError, ValueError):

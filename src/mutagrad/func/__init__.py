@@ -120,7 +120,12 @@ def _only_tensors(outputs: Sequence[Any], name: str) -> None:
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return a function that gives the gradient of `func`, which returns one number, and that number."""
+    """Return a function that gives the gradient of `func`, which returns one number, and that number.
+
+    >>> import mutagrad as mg
+    >>> mg.func.grad_and_value(lambda x: (x ** 2).sum())(mg.tensor([1., 2.]))
+    (tensor([2., 4.]), tensor(5.))
+    """
     @keeps_modes
     def derived(*arguments: Any, **settings: Any) -> Any:
         traced = _Traced(_chosen(arguments, argnums, "grad"), "grad")
@@ -139,7 +144,12 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
 
 
 def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return a function that gives the gradient of `func`, which returns one number."""
+    """Return a function that gives the gradient of `func`, which returns one number.
+
+    >>> import mutagrad as mg
+    >>> mg.func.grad(lambda x: (x ** 2).sum())(mg.tensor([1., 2.]))
+    tensor([2., 4.])
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     def derived(*arguments: Any, **settings: Any) -> Any:
@@ -151,7 +161,13 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
 
 @keeps_modes
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """Return the output, and a function that multiplies its argument, like the output, with the Jacobian."""
+    """Return the output, and a function that multiplies its argument, like the output, with the Jacobian.
+
+    >>> import mutagrad as mg
+    >>> out, pull = mg.func.vjp(lambda x: x ** 2, mg.tensor([1., 2.]))
+    >>> pull(mg.ones(2))
+    (tensor([2., 4.]),)
+    """
     traced = _Traced(primals, "vjp")
     with enable_grad():
         output, aux = _split(traced.call(func, tuple, {}), has_aux, "vjp")
@@ -172,7 +188,12 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 @keeps_modes
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """Return the output, and the Jacobian times tangents: the reverse, which is linear, differentiated once more."""
+    """Return the output, and the Jacobian times tangents: the reverse, which is linear, differentiated once more.
+
+    >>> import mutagrad as mg
+    >>> mg.func.jvp(lambda x: x ** 2, (mg.tensor([1., 2.]),), (mg.ones(2),))
+    (tensor([1., 4.]), tensor([2., 4.]))
+    """
     directions = _directions(primals, tangents)
     traced = _Traced(primals, "jvp")
     with enable_grad():
@@ -210,7 +231,13 @@ def _directions(primals: Any, tangents: Any) -> list[Any]:
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """Return the output, and a function that multiplies the Jacobian at these arguments with tangents."""
+    """Return the output, and a function that multiplies the Jacobian at these arguments with tangents.
+
+    >>> import mutagrad as mg
+    >>> out, tangents = mg.func.linearize(lambda x: x ** 2, mg.tensor([1., 2.]))
+    >>> tangents(mg.ones(2))
+    tensor([2., 4.])
+    """
     def product(*tangents: Any) -> Any:
         return jvp(func, primals, tangents)[1]
 
@@ -221,6 +248,10 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     """Return a function with the same results.
 
     PyTorch's has no writes inside, which is for compilers; here writes are operations like any other.
+
+    >>> import mutagrad as mg
+    >>> mg.func.functionalize(lambda x: x.clone().add_(1))(mg.zeros(2))
+    tensor([1., 1.])
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise BadValue(f"functionalize: remove must be 'mutations' or 'mutations_and_views', not {remove!r}")
@@ -229,7 +260,13 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None,
            _preallocate_and_copy: bool = False) -> Callable[..., Any]:
-    """Return a function that gives all derivatives of `func`: for each output a tree like the arguments."""
+    """Return a function that gives all derivatives of `func`: for each output a tree like the arguments.
+
+    >>> import mutagrad as mg
+    >>> mg.func.jacrev(lambda x: x ** 2)(mg.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
     check_chunks("jacrev", chunk_size)
     return _jacobian("jacrev", func, argnums, has_aux, chunk_size)
 
@@ -262,10 +299,22 @@ def _rows(traced: _Traced, out: Any, chunk_size: int | None) -> list[Any]:
 
 def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *,
            randomness: str = "error") -> Callable[..., Any]:
-    """Return the same derivatives as `jacrev`, found as those are."""
+    """Return the same derivatives as `jacrev`, found as those are.
+
+    >>> import mutagrad as mg
+    >>> mg.func.jacfwd(lambda x: x ** 2)(mg.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
     return _jacobian("jacfwd", func, argnums, has_aux, None)
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """Return a function that gives all second derivatives of `func`."""
+    """Return a function that gives all second derivatives of `func`.
+
+    >>> import mutagrad as mg
+    >>> mg.func.hessian(lambda x: (x ** 3).sum())(mg.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
     return jacfwd(jacrev(func, argnums), argnums)

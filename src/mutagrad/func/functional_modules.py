@@ -30,7 +30,13 @@ class FunctionalModule(Module):
 
 
 class FunctionalModuleWithBuffers(Module):
-    """A module that is called with its parameters and buffers."""
+    """A module that is called with its parameters and buffers.
+
+    >>> import mutagrad as mg
+    >>> f, params, buffers = mg.func.make_functional_with_buffers(mg.nn.BatchNorm1d(2))
+    >>> type(f).__name__
+    'FunctionalModuleWithBuffers'
+    """
 
     def __init__(self, stateless_model: Module, param_names: tuple[str, ...], buffer_names: tuple[str, ...]) -> None:
         super().__init__()
@@ -42,7 +48,13 @@ class FunctionalModuleWithBuffers(Module):
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Any, ...]]:
-    """Return a copy of a module as a function, and its parameters; those of a module with buffers are refused."""
+    """Return a copy of a module as a function, and its parameters; those of a module with buffers are refused.
+
+    >>> import mutagrad as mg
+    >>> f, params = mg.func.make_functional(mg.nn.Linear(2, 1))
+    >>> f(params, mg.ones(3, 2)).shape
+    mutagrad.Size([3, 1])
+    """
     if next(model.buffers(), None) is not None:
         raise BadValue("make_functional: the model has buffers", why="they would be left out",
                        fix="make_functional_with_buffers(model)")
@@ -53,7 +65,13 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
 def make_functional_with_buffers(
         model: Module, disable_autograd_tracking: bool = False,
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Any, ...], tuple[Any, ...]]:
-    """Return a copy of a module as a function, its parameters and its buffers."""
+    """Return a copy of a module as a function, its parameters and its buffers.
+
+    >>> import mutagrad as mg
+    >>> f, params, buffers = mg.func.make_functional_with_buffers(mg.nn.BatchNorm1d(2))
+    >>> f(params, buffers, mg.randn(3, 2)).shape
+    mutagrad.Size([3, 2])
+    """
     copied = deepcopy(model)
     parameters, buffers = dict(copied.named_parameters()), dict(copied.named_buffers())
     if disable_autograd_tracking:

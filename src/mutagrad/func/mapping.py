@@ -27,6 +27,10 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     `in_dims` says along which dimension each argument is sliced, None that it is not; `out_dims` where the results are
     stacked. `func` is called once, with tensors that look like one slice and stand for all of them, or for `chunk_size`
     at a time. Where it needs the value of one slice (`if x > 0`, `x.item()`), it is called for each.
+
+    >>> import mutagrad as mg
+    >>> mg.vmap(mg.dot)(mg.ones(2, 3), mg.ones(2, 3))
+    tensor([3., 3.])
     """
     if randomness not in ("error", "different", "same"):
         raise BadValue(f"vmap: randomness must be 'error', 'different' or 'same', not {randomness!r}")

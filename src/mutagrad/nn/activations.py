@@ -44,14 +44,24 @@ class _InPlace(_Activation):
 # ----------------------------------------------------------------------------------------------------- of the relu kind
 
 class ReLU(_InPlace):
-    """Zero for what is negative, the rest as it is."""
+    """Zero for what is negative, the rest as it is.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ReLU()(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.0000, 0.5000, 3.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
 class Hardtanh(_Activation):
-    """Cut off below min_val and above max_val."""
+    """Cut off below min_val and above max_val.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Hardtanh()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
 
     shown: ClassVar[tuple[str, ...]] = ("min_val", "max_val")
 
@@ -77,7 +87,12 @@ class Hardtanh(_Activation):
 
 
 class ReLU6(Hardtanh):
-    """Cut off below 0 and above 6."""
+    """Cut off below 0 and above 6.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ReLU6()(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.0000, 0.5000, 3.0000])
+    """
 
     shown = ()
 
@@ -86,7 +101,12 @@ class ReLU6(Hardtanh):
 
 
 class LeakyReLU(_Activation):
-    """What is negative is multiplied by a small slope."""
+    """What is negative is multiplied by a small slope.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.LeakyReLU()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.0200,  0.5000,  3.0000])
+    """
 
     shown = ("negative_slope",)
 
@@ -99,7 +119,12 @@ class LeakyReLU(_Activation):
 
 
 class PReLU(Module):
-    """What is negative is multiplied by a slope that is trained, one for all or one a channel."""
+    """What is negative is multiplied by a slope that is trained, one for all or one a channel.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.PReLU()(mg.tensor([-2., 0.5, 3.])).detach()
+    tensor([-0.5000,  0.5000,  3.0000])
+    """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: DeviceLike | None = None,
                  dtype: dtype | None = None) -> None:
@@ -108,6 +133,14 @@ class PReLU(Module):
         self.weight = Parameter(full((self.num_parameters,), float(init), device=device, dtype=dtype))
 
     def reset_parameters(self) -> None:
+        """Sets the slopes to what they were first.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.PReLU()
+        >>> layer.reset_parameters()
+        >>> layer.weight.detach()
+        tensor([0.2500])
+        """
         self.weight.data.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -118,7 +151,12 @@ class PReLU(Module):
 
 
 class RReLU(_Activation):
-    """What is negative is multiplied by a slope drawn between lower and upper; outside training, by the middle one."""
+    """What is negative is multiplied by a slope drawn between lower and upper; outside training, by the middle one.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.RReLU().eval()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.4583,  0.5000,  3.0000])
+    """
 
     shown = "lower", "upper"
 
@@ -131,7 +169,12 @@ class RReLU(_Activation):
 
 
 class Threshold(_Activation):
-    """`value` for everything that is not above `threshold`."""
+    """`value` for everything that is not above `threshold`.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Threshold(1., 0.)(mg.tensor([-2., 0.5, 3.]))
+    tensor([0., 0., 3.])
+    """
 
     shown = "threshold", "value"
 
@@ -156,28 +199,48 @@ class _Exponential(_Activation):
 
 
 class ELU(_Exponential):
-    """alpha * (exp(x) - 1) for what is negative."""
+    """alpha * (exp(x) - 1) for what is negative.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ELU()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.8647,  0.5000,  3.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
 
 class CELU(_Exponential):
-    """alpha * (exp(x / alpha) - 1) for what is negative."""
+    """alpha * (exp(x / alpha) - 1) for what is negative.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.CELU()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.8647,  0.5000,  3.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_InPlace):
-    """The exponential kind with the two constants that keep mean and variance."""
+    """The exponential kind with the two constants that keep mean and variance.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.SELU()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-1.5202,  0.5254,  3.1521])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class GELU(Module):
-    """x times the probability that a normal number is below x; approximate='tanh' is quicker."""
+    """x times the probability that a normal number is below x; approximate='tanh' is quicker.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.GELU()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.0455,  0.3457,  2.9960])
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -191,21 +254,36 @@ class GELU(Module):
 
 
 class SiLU(_InPlace):
-    """x * sigmoid(x), also known as swish."""
+    """x * sigmoid(x), also known as swish.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.SiLU()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.2384,  0.3112,  2.8577])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
 class Mish(_InPlace):
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Mish()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.2525,  0.3752,  2.9865])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
 class Softplus(_Activation):
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Softplus()(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.1269, 0.9741, 3.0486])
+    """
 
     shown = "beta", "threshold"
 
@@ -218,35 +296,60 @@ class Softplus(_Activation):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Sigmoid()(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.1192, 0.6225, 0.9526])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.sigmoid(input)
 
 
 class LogSigmoid(Module):
-    """The logarithm of the sigmoid."""
+    """The logarithm of the sigmoid.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.LogSigmoid()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-2.1269, -0.4741, -0.0486])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Tanh()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.9640,  0.4621,  0.9951])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanh(input)
 
 
 class Softsign(Module):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Softsign()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.6667,  0.3333,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Tanhshrink()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-1.0360,  0.0379,  2.0049])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -255,7 +358,12 @@ class Tanhshrink(Module):
 # ------------------------------------------------------------------------------------------------------------ in pieces
 
 class Hardsigmoid(_InPlace):
-    """Straight lines in place of the sigmoid."""
+    """Straight lines in place of the sigmoid.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Hardsigmoid()(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.1667, 0.5833, 1.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -265,7 +373,12 @@ class Hardsigmoid(_InPlace):
 
 
 class Hardswish(_InPlace):
-    """x times straight lines in place of the sigmoid."""
+    """x times straight lines in place of the sigmoid.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Hardswish()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.3333,  0.2917,  3.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -284,14 +397,24 @@ class _Shrink(Module):
 
 
 class Hardshrink(_Shrink):
-    """Zero between -lambd and lambd, the rest as it is."""
+    """Zero between -lambd and lambd, the rest as it is.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Hardshrink()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-2.,  0.,  3.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
-    """Zero between -lambd and lambd, the rest moved towards zero by lambd."""
+    """Zero between -lambd and lambd, the rest moved towards zero by lambd.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Softshrink()(mg.tensor([-2., 0.5, 3.]))
+    tensor([-1.5000,  0.0000,  2.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
@@ -300,7 +423,12 @@ class Softshrink(_Shrink):
 # ---------------------------------------------------------------------------------------------------- along a dimension
 
 class GLU(_Activation):
-    """The first half of a dimension times the sigmoid of the second."""
+    """The first half of a dimension times the sigmoid of the second.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.GLU()(mg.tensor([1., 2., 0., 0.]))
+    tensor([0.5000, 1.0000])
+    """
 
     shown = ("dim",)
 
@@ -319,7 +447,12 @@ class _AlongDim(_Activation):
 
 
 class Softmax(_AlongDim):
-    """Positive numbers that sum to one along a dimension."""
+    """Positive numbers that sum to one along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Softmax(dim=0)(mg.tensor([0., 1.]))
+    tensor([0.2689, 0.7311])
+    """
 
     shown = ("dim",)
 
@@ -328,7 +461,12 @@ class Softmax(_AlongDim):
 
 
 class Softmin(_AlongDim):
-    """The softmax of the negated input."""
+    """The softmax of the negated input.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Softmin(dim=0)(mg.tensor([0., 1.]))
+    tensor([0.7311, 0.2689])
+    """
 
     shown = ("dim",)
 
@@ -337,7 +475,12 @@ class Softmin(_AlongDim):
 
 
 class LogSoftmax(_AlongDim):
-    """The logarithm of the softmax along a dimension."""
+    """The logarithm of the softmax along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.LogSoftmax(dim=0)(mg.tensor([0., 1.]))
+    tensor([-1.3133, -0.3133])
+    """
 
     shown = ("dim",)
 
@@ -346,7 +489,12 @@ class LogSoftmax(_AlongDim):
 
 
 class Softmax2d(Module):
-    """The softmax over the channels of each position of an image."""
+    """The softmax over the channels of each position of an image.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Softmax2d()(mg.zeros(1, 2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):

@@ -30,6 +30,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Classes are numbered by falling frequency; `cutoffs` says where a new cluster starts. Each cluster further down
     works in a space smaller by the factor `div_value`.
+
+    >>> import mutagrad as mg
+    >>> loss = mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3])
+    >>> loss(mg.zeros(2, 4), mg.tensor([1, 5])).output.shape
+    mutagrad.Size([2])
     """
 
     def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
@@ -54,11 +59,24 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                           Linear(inner, size, False, device, dtype))
 
     def reset_parameters(self) -> None:
+        """Draws the weights anew.
+
+        >>> import mutagrad as mg
+        >>> mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3]).reset_parameters() is None
+        True
+        """
         for layer in (self.head, *(layer for cluster in self.tail for layer in cluster)):
             layer.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
-        """Return the log probability of each item's class, and the mean of their negatives."""
+        """Return the log probability of each item's class, and the mean of their negatives.
+
+        >>> import mutagrad as mg
+        >>> loss = mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3])
+        >>> output, mean = loss(mg.zeros(2, 4), mg.tensor([1, 5]))
+        >>> output.shape, mean.shape
+        (mutagrad.Size([2]), mutagrad.Size([]))
+        """
         batched = target_.ndim > 0
         x, target = (input_, target_) if batched else (input_.unsqueeze(0), target_.unsqueeze(0))
         self._check(x, target)
@@ -84,7 +102,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                            why=f"they go from {int(target.min())} to {int(target.max())}")
 
     def log_prob(self, input: Tensor) -> Any:
-        """Return the log probabilities of all classes."""
+        """Return the log probabilities of all classes.
+
+        >>> import mutagrad as mg
+        >>> loss = mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3])
+        >>> loss.log_prob(mg.zeros(2, 4)).exp().sum(1).round()
+        tensor([1., 1.], grad_fn=<RoundBackward0>)
+        """
         head = F.log_softmax(self.head(input), 1)
         short = self.shortlist_size
         clusters = [F.log_softmax(cluster(input), 1) + head[:, short + i].unsqueeze(1)
@@ -92,5 +116,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat([head[:, :short], *clusters], 1)
 
     def predict(self, input: Tensor) -> Any:
-        """Return the likeliest class of each item."""
+        """Return the likeliest class of each item.
+
+        >>> import mutagrad as mg
+        >>> loss = mg.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[3])
+        >>> loss.predict(mg.zeros(2, 4)).shape
+        mutagrad.Size([2])
+        """
         return self.log_prob(input).argmax(1)

@@ -25,6 +25,10 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     """Return what a layer that makes others passes on to them.
 
     That is `device`, `dtype` and `memory_format`, given by themselves or in a dict "factory_kwargs".
+
+    >>> import mutagrad as mg
+    >>> mg.nn.factory_kwargs({"dtype": mg.float64})
+    {'dtype': mutagrad.float64}
     """
     given = dict(kwargs or {})
     found = dict(given.pop("factory_kwargs", {}))

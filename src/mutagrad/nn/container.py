@@ -142,7 +142,13 @@ class Sequential(_Row):
 
 
 class ModuleList(_Row):
-    """A list of modules that the module it belongs to knows about."""
+    """A list of modules that the module it belongs to knows about.
+
+    >>> import mutagrad as mg
+    >>> layers = mg.nn.ModuleList([mg.nn.Linear(2, 3), mg.nn.ReLU()])
+    >>> len(layers), len(list(layers.parameters()))
+    (2, 2)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -167,7 +173,13 @@ class ModuleList(_Row):
 
 
 class ModuleDict(Module):
-    """Modules by name, which the module it belongs to knows about."""
+    """Modules by name, which the module it belongs to knows about.
+
+    >>> import mutagrad as mg
+    >>> layers = mg.nn.ModuleDict({"first": mg.nn.Linear(2, 3), "last": mg.nn.ReLU()})
+    >>> list(layers), layers["last"]
+    (['first', 'last'], ReLU())
+    """
 
     def __init__(self, modules: NamedModules | None = None) -> None:
         super().__init__()
@@ -193,21 +205,65 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
+        """Takes all out.
+
+        >>> import mutagrad as mg
+        >>> layers = mg.nn.ModuleDict({"first": mg.nn.ReLU(), "last": mg.nn.Tanh()})
+        >>> layers.clear()
+        >>> len(layers)
+        0
+        """
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
+        """Takes a module out and returns it.
+
+        >>> import mutagrad as mg
+        >>> layers = mg.nn.ModuleDict({"first": mg.nn.ReLU(), "last": mg.nn.Tanh()})
+        >>> layers.pop("last"), len(layers)
+        (Tanh(), 1)
+        """
         return self._modules.pop(key)
 
     def keys(self) -> KeysView[str]:
+        """Return the names, in the order in which they came.
+
+        >>> import mutagrad as mg
+        >>> layers = mg.nn.ModuleDict({"first": mg.nn.ReLU(), "last": mg.nn.Tanh()})
+        >>> list(layers.keys())
+        ['first', 'last']
+        """
         return self._modules.keys()
 
     def values(self) -> ValuesView[Any]:
+        """Return the modules, in the order in which they came.
+
+        >>> import mutagrad as mg
+        >>> layers = mg.nn.ModuleDict({"first": mg.nn.ReLU(), "last": mg.nn.Tanh()})
+        >>> list(layers.values())
+        [ReLU(), Tanh()]
+        """
         return self._modules.values()
 
     def items(self) -> ItemsView[str, Any]:
+        """Return the names with the modules, in the order in which they came.
+
+        >>> import mutagrad as mg
+        >>> layers = mg.nn.ModuleDict({"first": mg.nn.ReLU(), "last": mg.nn.Tanh()})
+        >>> list(layers.items())
+        [('first', ReLU()), ('last', Tanh())]
+        """
         return self._modules.items()
 
     def update(self, modules: NamedModules) -> None:
+        """Puts in modules by name, from a dict or from pairs.
+
+        >>> import mutagrad as mg
+        >>> layers = mg.nn.ModuleDict({"first": mg.nn.ReLU(), "last": mg.nn.Tanh()})
+        >>> layers.update({"last": mg.nn.ELU()})
+        >>> layers["last"]
+        ELU(alpha=1.0)
+        """
         if not isinstance(modules, (Mapping, ModuleDict, Iterable)):
             raise BadArgument(f"ModuleDict.update: expects modules by name, got {type(modules).__name__}")
         for name, module in modules.items() if hasattr(modules, "items") else modules:
@@ -225,7 +281,13 @@ def _shown(name: str, value: Any, kind: str) -> str:
 
 
 class ParameterList(Module):
-    """Parameters (tensors become such) and other values, numbered from 0."""
+    """Parameters (tensors become such) and other values, numbered from 0.
+
+    >>> import mutagrad as mg
+    >>> values = mg.nn.ParameterList([mg.ones(2), mg.zeros(3)])
+    >>> [p.shape for p in values]
+    [mutagrad.Size([2]), mutagrad.Size([3])]
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -251,11 +313,25 @@ class ParameterList(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def append(self, value: Any) -> ParameterList:
+        """Adds a parameter, made of a tensor if need be, at the end.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterList([mg.ones(2)])
+        >>> len(values.append(mg.zeros(1)))
+        2
+        """
         setattr(self, str(len(self)), _as_parameter(value))
         self._size += 1
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Adds parameters at the end.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterList([mg.ones(2)])
+        >>> len(values.extend([mg.zeros(1), mg.zeros(2)]))
+        3
+        """
         if isinstance(values, Tensor) or not isinstance(values, Iterable):
             raise BadArgument(f"ParameterList.extend: expects several values, got {type(values).__name__}",
                               fix="append(value)")
@@ -274,7 +350,13 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters (tensors become such) and other values by name."""
+    """Parameters (tensors become such) and other values by name.
+
+    >>> import mutagrad as mg
+    >>> values = mg.nn.ParameterDict({"a": mg.ones(2)})
+    >>> values["a"].requires_grad
+    True
+    """
 
     def __init__(self, parameters: NamedValues | None = None) -> None:
         super().__init__()
@@ -321,42 +403,120 @@ class ParameterDict(Module):
         return self
 
     def keys(self) -> KeysView[str]:
+        """Return the names.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> list(values.keys())
+        ['a', 'b']
+        """
         return self._keys.keys()
 
     def values(self) -> Iterator[Any]:
+        """Return the parameters.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> [p.shape for p in values.values()]
+        [mutagrad.Size([2]), mutagrad.Size([1])]
+        """
         return (self[k] for k in self._keys)
 
     def items(self) -> Iterator[tuple[str, Any]]:
+        """Return the names with the parameters.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> [(name, p.shape) for name, p in values.items()]
+        [('a', mutagrad.Size([2])), ('b', mutagrad.Size([1]))]
+        """
         return ((k, self[k]) for k in self._keys)
 
     def get(self, key: str, default: Any = None) -> Any:
+        """Return the parameter of that name, or the default.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> values.get("c") is None
+        True
+        """
         return self[key] if key in self._keys else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return the parameter of that name; if there is none, the default is put in.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> values.setdefault("a").shape
+        mutagrad.Size([2])
+        """
         if key not in self:
             self[key] = default
         return self[key]
 
     def pop(self, key: str) -> Any:
+        """Takes a parameter out and returns it.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> values.pop("b").shape, len(values)
+        (mutagrad.Size([1]), 1)
+        """
         found = self[key]
         del self[key]
         return found
 
     def popitem(self) -> tuple[str, Any]:
+        """Takes out what came last, and returns its name and the parameter.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> values.popitem()[0]
+        'b'
+        """
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
     def clear(self) -> None:
+        """Takes all out.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> values.clear()
+        >>> len(values)
+        0
+        """
         for key in list(self._keys):
             del self[key]
 
     def copy(self) -> ParameterDict:
+        """Return another dict of the same parameters.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> values.copy()["a"] is values["a"]
+        True
+        """
         return ParameterDict(dict(self.items()))
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Return a dict with one default for these names.
+
+        >>> import mutagrad as mg
+        >>> len(mg.nn.ParameterDict().fromkeys(["a", "b"], mg.ones(2)))
+        2
+        """
         return ParameterDict(dict.fromkeys(keys, default))
 
     def update(self, parameters: NamedValues) -> None:
+        """Puts in parameters by name, from a dict or from pairs.
+
+        >>> import mutagrad as mg
+        >>> values = mg.nn.ParameterDict({"a": mg.ones(2), "b": mg.zeros(1)})
+        >>> values.update({"b": mg.ones(3)})
+        >>> values["b"].shape
+        mutagrad.Size([3])
+        """
         for name, value in parameters.items() if hasattr(parameters, "items") else parameters:
             self[name] = value
 

@@ -120,7 +120,12 @@ class _ConvForward(_ConvNd):
 
 
 class Conv1d(_ConvForward):
-    """A convolution over sequences of channels."""
+    """A convolution over sequences of channels.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Conv1d(2, 4, kernel_size=3)(mg.zeros(1, 2, 8)).shape
+    mutagrad.Size([1, 4, 6])
+    """
 
     dims, function = 1, F.conv1d
 
@@ -140,7 +145,12 @@ class Conv2d(_ConvForward):
 
 
 class Conv3d(_ConvForward):
-    """A convolution over volumes."""
+    """A convolution over volumes.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Conv3d(2, 4, kernel_size=3)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 4, 6, 6, 6])
+    """
 
     dims, function = 3, F.conv3d
 
@@ -187,18 +197,33 @@ class _ConvTranspose(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The transpose of a convolution over sequences: from few positions to many."""
+    """The transpose of a convolution over sequences: from few positions to many.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ConvTranspose1d(2, 4, kernel_size=2, stride=2)(mg.zeros(1, 2, 8)).shape
+    mutagrad.Size([1, 4, 16])
+    """
 
     dims, function = 1, F.conv_transpose1d
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """The transpose of a convolution over images: from few positions to many."""
+    """The transpose of a convolution over images: from few positions to many.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ConvTranspose2d(2, 4, kernel_size=2, stride=2)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 4, 16, 16])
+    """
 
     dims, function = 2, F.conv_transpose2d
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """The transpose of a convolution over volumes: from few positions to many."""
+    """The transpose of a convolution over volumes: from few positions to many.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ConvTranspose3d(2, 4, kernel_size=2, stride=2)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 4, 16, 16, 16])
+    """
 
     dims, function = 3, F.conv_transpose3d

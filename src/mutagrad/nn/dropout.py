@@ -35,35 +35,60 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Each channel of a sequence is zero as a whole."""
+    """Each channel of a sequence is zero as a whole.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Dropout1d(0.5).eval()(mg.ones(1, 2, 8)).shape
+    mutagrad.Size([1, 2, 8])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_DropoutNd):
-    """Each channel of an image is zero as a whole."""
+    """Each channel of an image is zero as a whole.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Dropout2d(0.5).eval()(mg.ones(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 8, 8])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
-    """Each channel of a volume is zero as a whole."""
+    """Each channel of a volume is zero as a whole.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Dropout3d(0.5).eval()(mg.ones(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 8, 8, 8])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean and variance behind SELU."""
+    """Dropout that keeps mean and variance behind SELU.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AlphaDropout(0.5).eval()(mg.ones(3))
+    tensor([1., 1., 1.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training, self.inplace)
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """AlphaDropout of whole channels."""
+    """AlphaDropout of whole channels.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.FeatureAlphaDropout(0.5).eval()(mg.ones(1, 2, 2)).shape
+    mutagrad.Size([1, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

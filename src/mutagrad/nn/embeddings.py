@@ -88,7 +88,13 @@ class Embedding(_Table):
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None,
                         max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
                         sparse: bool = False) -> Embedding:
-        """Make one with this matrix, which is shared; not trained unless freeze=False."""
+        """Make one with this matrix, which is shared; not trained unless freeze=False.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Embedding.from_pretrained(mg.tensor([[1., 2.], [3., 4.]]))
+        >>> layer(mg.tensor([1]))
+        tensor([[3., 4.]])
+        """
         _check_pretrained(embeddings, cls.__name__)
         rows, columns = embeddings.shape
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
@@ -105,7 +111,12 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima of the vectors of each bag of numbers."""
+    """Sums, means or maxima of the vectors of each bag of numbers.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.EmbeddingBag(10, 4)(mg.tensor([[1, 2], [3, 4]])).shape
+    mutagrad.Size([2, 4])
+    """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
@@ -125,7 +136,13 @@ class EmbeddingBag(_Table):
                         norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
                         sparse: bool = False, include_last_offset: bool = False,
                         padding_idx: int | None = None) -> EmbeddingBag:
-        """Make one with this matrix, which is shared; not trained unless freeze=False."""
+        """Make one with this matrix, which is shared; not trained unless freeze=False.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.EmbeddingBag.from_pretrained(mg.tensor([[1., 2.], [3., 4.]]))
+        >>> layer(mg.tensor([[0, 1]]))
+        tensor([[2., 3.]])
+        """
         _check_pretrained(embeddings, cls.__name__)
         rows, columns = embeddings.shape
         made = cls(rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,

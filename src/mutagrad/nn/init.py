@@ -66,30 +66,56 @@ def _write(tensor: Tensor, array: Array) -> Tensor:
 
 @keeps_modes
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with `val`."""
+    """Fill with `val`.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.init.constant_(mg.empty(2), 0.3)
+    tensor([0.3000, 0.3000])
+    """
     with no_grad():
         return _checked(tensor, "constant_").fill_(val)  # type: ignore[no-any-return]
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
+    """Fill with ones.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.init.ones_(mg.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
+    """Fill with zeros.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.init.zeros_(mg.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill with the identity matrix, as far as it goes."""
+    """Fill with the identity matrix, as far as it goes.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.init.eye_(mg.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if _checked(tensor, "eye_").ndim != 2:
         raise BadValue(f"eye_: needs a matrix, got shape {tuple(tensor.shape)}", fix="eye_(mutagrad.empty(3, 3))")
     return _write(tensor, np.eye(*tensor.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill with the weights with which a convolution hands on as many channels as it can."""
+    """Fill with the weights with which a convolution hands on as many channels as it can.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.init.dirac_(mg.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
+    """
     if _checked(tensor, "dirac_").ndim not in (3, 4, 5):
         raise BadValue(f"dirac_: needs a convolution's weight of 3 to 5 dimensions, got shape {tuple(tensor.shape)}",
                        fix="dirac_(conv.weight)")
@@ -108,14 +134,28 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 @keeps_modes
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers from a to b, all equally likely."""
+    """Fill with numbers from a to b, all equally likely.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.nn.init.uniform_(mg.empty(2, 2))
+    tensor([[0.4963, 0.7682],
+            [0.0885, 0.1320]])
+    """
     with no_grad():
         return _checked(tensor, "uniform_").uniform_(a, b, generator=generator)  # type: ignore[no-any-return]
 
 
 @keeps_modes
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normally distributed numbers."""
+    """Fill with normally distributed numbers.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.nn.init.normal_(mg.empty(2, 2))
+    tensor([[ 1.5410, -0.2934],
+            [-2.1788,  0.5684]])
+    """
     with no_grad():
         return _checked(tensor, "normal_").normal_(mean, std, generator=generator)  # type: ignore[no-any-return]
 
@@ -123,7 +163,14 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 @no_grad()
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
                   generator: Generator | None = None) -> Tensor:
-    """Fill with normally distributed numbers, drawn again until they are between a and b."""
+    """Fill with normally distributed numbers, drawn again until they are between a and b.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.nn.init.trunc_normal_(mg.empty(2, 2))
+    tensor([[ 1.5410, -0.2934],
+            [ 0.4033,  0.5684]])
+    """
     mean, std, a, b = map(number, (mean, std, a, b))
     if not a < b or not std > 0:
         raise BadValue(f"trunc_normal_: std={std}, a={a}, b={b}", why="std must be positive and a less than b",
@@ -189,13 +236,27 @@ def _xavier_std(tensor: Tensor, gain: float, name: str) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with uniform numbers that keep the variance of results and gradients, about (Glorot and Bengio, 2010)."""
+    """Fill with uniform numbers that keep the variance of results and gradients, about (Glorot and Bengio, 2010).
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.nn.init.xavier_uniform_(mg.empty(2, 2))
+    tensor([[-0.0092,  0.6570],
+            [-1.0080, -0.9013]])
+    """
     bound = math.sqrt(3) * _xavier_std(tensor, gain, "xavier_uniform_")
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers that keep the variance of results and gradients, about (Glorot and Bengio, 2010)."""
+    """Fill with normal numbers that keep the variance of results and gradients, about (Glorot and Bengio, 2010).
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.nn.init.xavier_normal_(mg.empty(2, 2))
+    tensor([[ 1.0896, -0.2075],
+            [-1.5406,  0.4019]])
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain, "xavier_normal_"), generator)
 
 
@@ -220,6 +281,12 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
     """Fill with uniform numbers that keep the variance through a nonlinearity (He and others, 2015).
 
     It is that of results for 'fan_in', that of gradients for 'fan_out'.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.nn.init.kaiming_uniform_(mg.empty(2, 2))
+    tensor([[-0.0130,  0.9291],
+            [-1.4256, -1.2747]])
     """
     if _is_empty(tensor, "kaiming_uniform_"):
         return tensor
@@ -232,6 +299,12 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
     """Fill with normal numbers that keep the variance through a nonlinearity (He and others, 2015).
 
     It is that of results for 'fan_in', that of gradients for 'fan_out'.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.nn.init.kaiming_normal_(mg.empty(2, 2))
+    tensor([[ 1.5410, -0.2934],
+            [-2.1788,  0.5684]])
     """
     if _is_empty(tensor, "kaiming_normal_"):
         return tensor
@@ -239,7 +312,13 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Fill with orthogonal rows, or columns if these are fewer, of length `gain`; further dimensions are columns."""
+    """Fill with orthogonal rows, or columns if these are fewer, of length `gain`; further dimensions are columns.
+
+    >>> import mutagrad as mg
+    >>> q = mg.nn.init.orthogonal_(mg.empty(3, 3))
+    >>> mg.allclose(q @ q.T, mg.eye(3), atol=1e-5)
+    True
+    """
     if _checked(tensor, "orthogonal_").ndim < 2:
         raise BadValue(f"orthogonal_: needs at least 2 dimensions, got shape {tuple(tensor.shape)}",
                        fix="orthogonal_(layer.weight)")
@@ -254,7 +333,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 @no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Fill a matrix with normal numbers, of which the share `sparsity` in each column is zero."""
+    """Fill a matrix with normal numbers, of which the share `sparsity` in each column is zero.
+
+    >>> import mutagrad as mg
+    >>> (mg.nn.init.sparse_(mg.empty(4, 2), sparsity=0.5) == 0).sum(0)
+    tensor([2, 2])
+    """
     if _checked(tensor, "sparse_").ndim != 2:
         raise BadValue(f"sparse_: needs a matrix, got shape {tuple(tensor.shape)}", fix="sparse_(layer.weight, 0.1)")
     rows, columns = tensor.shape

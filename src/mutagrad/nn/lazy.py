@@ -34,7 +34,14 @@ class LazyModuleMixin(Module):
         return any(map(is_lazy, chain(self._parameters.values(), self._buffers.values())))
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Gives the parameters their shapes: defined by each kind of layer."""
+        """Gives the parameters their shapes: defined by each kind of layer.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.LazyLinear(3)
+        >>> layer.initialize_parameters(mg.zeros(1, 2))
+        >>> layer.weight.shape
+        mutagrad.Size([3, 2])
+        """
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
@@ -143,15 +150,33 @@ class _LazyConv(_LazyConvBase):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """A Conv1d that takes in_channels from its first input."""
+    """A Conv1d that takes in_channels from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyConv1d(4, kernel_size=3)
+    >>> layer(mg.zeros(1, 2, 8)).shape, layer.in_channels
+    (mutagrad.Size([1, 4, 6]), 2)
+    """
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """A Conv2d that takes in_channels from its first input."""
+    """A Conv2d that takes in_channels from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyConv2d(4, kernel_size=3)
+    >>> layer(mg.zeros(1, 2, 8, 8)).shape, layer.in_channels
+    (mutagrad.Size([1, 4, 6, 6]), 2)
+    """
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """A Conv3d that takes in_channels from its first input."""
+    """A Conv3d that takes in_channels from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyConv3d(4, kernel_size=3)
+    >>> layer(mg.zeros(1, 2, 8, 8, 8)).shape, layer.in_channels
+    (mutagrad.Size([1, 4, 6, 6, 6]), 2)
+    """
 
 
 class _LazyConvTranspose(_LazyConvBase):
@@ -163,15 +188,33 @@ class _LazyConvTranspose(_LazyConvBase):
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A ConvTranspose1d that takes in_channels from its first input."""
+    """A ConvTranspose1d that takes in_channels from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyConvTranspose1d(4, kernel_size=2)
+    >>> layer(mg.zeros(1, 2, 8)).shape, layer.in_channels
+    (mutagrad.Size([1, 4, 9]), 2)
+    """
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A ConvTranspose2d that takes in_channels from its first input."""
+    """A ConvTranspose2d that takes in_channels from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyConvTranspose2d(4, kernel_size=2)
+    >>> layer(mg.zeros(1, 2, 8, 8)).shape, layer.in_channels
+    (mutagrad.Size([1, 4, 9, 9]), 2)
+    """
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A ConvTranspose3d that takes in_channels from its first input."""
+    """A ConvTranspose3d that takes in_channels from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyConvTranspose3d(4, kernel_size=2)
+    >>> layer(mg.zeros(1, 2, 8, 8, 8)).shape, layer.in_channels
+    (mutagrad.Size([1, 4, 9, 9, 9]), 2)
+    """
 
 
 # -------------------------------------------------------------------------------------------------------- normalization
@@ -209,15 +252,33 @@ class _LazyNorm(_LazyLayer):
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """A BatchNorm1d that takes num_features from its first input."""
+    """A BatchNorm1d that takes num_features from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyBatchNorm1d()
+    >>> layer(mg.randn(1, 2, 8)).shape, layer.num_features
+    (mutagrad.Size([1, 2, 8]), 2)
+    """
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """A BatchNorm2d that takes num_features from its first input."""
+    """A BatchNorm2d that takes num_features from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyBatchNorm2d()
+    >>> layer(mg.randn(1, 2, 8, 8)).shape, layer.num_features
+    (mutagrad.Size([1, 2, 8, 8]), 2)
+    """
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """A BatchNorm3d that takes num_features from its first input."""
+    """A BatchNorm3d that takes num_features from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyBatchNorm3d()
+    >>> layer(mg.randn(1, 2, 8, 8, 8)).shape, layer.num_features
+    (mutagrad.Size([1, 2, 8, 8, 8]), 2)
+    """
 
 
 class _LazyInstanceNorm(_LazyNorm):
@@ -226,12 +287,30 @@ class _LazyInstanceNorm(_LazyNorm):
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
-    """An InstanceNorm1d that takes num_features from its first input."""
+    """An InstanceNorm1d that takes num_features from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyInstanceNorm1d()
+    >>> layer(mg.randn(1, 2, 8)).shape, layer.num_features
+    (mutagrad.Size([1, 2, 8]), 2)
+    """
 
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
-    """An InstanceNorm2d that takes num_features from its first input."""
+    """An InstanceNorm2d that takes num_features from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyInstanceNorm2d()
+    >>> layer(mg.randn(1, 2, 8, 8)).shape, layer.num_features
+    (mutagrad.Size([1, 2, 8, 8]), 2)
+    """
 
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
-    """An InstanceNorm3d that takes num_features from its first input."""
+    """An InstanceNorm3d that takes num_features from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyInstanceNorm3d()
+    >>> layer(mg.randn(1, 2, 8, 8, 8)).shape, layer.num_features
+    (mutagrad.Size([1, 2, 8, 8, 8]), 2)
+    """

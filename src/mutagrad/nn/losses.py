@@ -70,14 +70,24 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The absolute difference."""
+    """The absolute difference.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.L1Loss()(mg.tensor([1., 2.]), mg.tensor([1., 4.]))
+    tensor(1.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared below beta, absolute above."""
+    """Squared below beta, absolute above.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.SmoothL1Loss()(mg.tensor([1., 2.]), mg.tensor([1., 4.]))
+    tensor(0.7500)
+    """
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
                  beta: float = 1.0) -> None:
@@ -89,7 +99,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared below delta, and from there on along the tangent."""
+    """Squared below delta, and from there on along the tangent.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.HuberLoss()(mg.tensor([1., 2.]), mg.tensor([1., 4.]))
+    tensor(0.7500)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -122,7 +137,12 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative of the right class's log probability."""
+    """The negative of the right class's log probability.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.NLLLoss()(mg.tensor([[0.25, 0.75]]).log(), mg.tensor([1]))
+    tensor(0.2877)
+    """
 
     def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
                  reduce: bool | None = None, reduction: str = "mean") -> None:
@@ -143,7 +163,13 @@ class NLLLoss2d(NLLLoss):
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """A linear layer and the cross entropy of its results."""
+    """A linear layer and the cross entropy of its results.
+
+    >>> import mutagrad as mg
+    >>> loss = mg.nn.LinearCrossEntropyLoss(3, 5)
+    >>> loss(mg.zeros(2, 3), mg.tensor([0, 4]))
+    tensor(1.6094, grad_fn=<NllLossBackward0>)
+    """
 
     def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
                  device: DeviceLike | None = None, dtype: dtype | None = None, reduction: str = "mean",
@@ -174,7 +200,12 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log likelihood of counts under Poisson rates, or under their logarithms."""
+    """The negative log likelihood of counts under Poisson rates, or under their logarithms.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.PoissonNLLLoss()(mg.tensor([0., 1.]), mg.tensor([1., 2.]))
+    tensor(0.8591)
+    """
 
     def __init__(self, log_input: bool = True, full: bool = False, size_average: bool | None = None,
                  eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean") -> None:
@@ -187,7 +218,12 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of targets under normal distributions."""
+    """The negative log likelihood of targets under normal distributions.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.GaussianNLLLoss()(mg.tensor([1.]), mg.tensor([2.]), mg.tensor([0.5]))
+    tensor(0.6534)
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -198,7 +234,12 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The divergence of log probabilities from a target distribution; 'batchmean' is the one of mathematics."""
+    """The divergence of log probabilities from a target distribution; 'batchmean' is the one of mathematics.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.KLDivLoss(reduction="sum")(mg.tensor([0.5, 0.5]).log(), mg.tensor([0.25, 0.75]))
+    tensor(0.1308)
+    """
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
                  log_target: bool = False) -> None:
@@ -210,14 +251,24 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """The cross entropy of probabilities and yes or no."""
+    """The cross entropy of probabilities and yes or no.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.BCELoss()(mg.tensor([0.5, 0.9]), mg.tensor([0., 1.]))
+    tensor(0.3993)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The cross entropy of scores and yes or no."""
+    """The cross entropy of scores and yes or no.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.BCEWithLogitsLoss()(mg.tensor([0., 2.]), mg.tensor([0., 1.]))
+    tensor(0.4100)
+    """
 
     def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
                  reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
@@ -231,7 +282,13 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """The negative log likelihood of a sequence under all alignments with a longer one (Graves and others, 2006)."""
+    """The negative log likelihood of a sequence under all alignments with a longer one (Graves and others, 2006).
+
+    >>> import mutagrad as mg
+    >>> p = mg.full((4, 1, 3), 1 / 3).log()  # steps, batch, classes
+    >>> mg.nn.CTCLoss()(p, mg.tensor([[1, 2]]), mg.tensor([4]), mg.tensor([2]))
+    tensor(0.8432)
+    """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction=reduction)
@@ -253,7 +310,12 @@ class _Margin(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """Distances where the target is 1, and what they fall short of the margin where it is -1."""
+    """Distances where the target is 1, and what they fall short of the margin where it is -1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.HingeEmbeddingLoss()(mg.tensor([0.2, 0.4]), mg.tensor([1., -1.]))
+    tensor(0.4000)
+    """
 
     def __init__(self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
                  reduction: str = "mean") -> None:
@@ -265,42 +327,72 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Margin):
-    """How far two vectors are from pointing the same way (target 1), or from not doing so (target -1)."""
+    """How far two vectors are from pointing the same way (target 1), or from not doing so (target -1).
+
+    >>> import mutagrad as mg
+    >>> mg.nn.CosineEmbeddingLoss()(mg.tensor([[1., 0.]]), mg.tensor([[0., 1.]]), mg.tensor([1.]))
+    tensor(1.)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class MarginRankingLoss(_Margin):
-    """By how much the first input is not larger (target 1) or not smaller (target -1) than the second."""
+    """By how much the first input is not larger (target 1) or not smaller (target -1) than the second.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.MarginRankingLoss()(mg.tensor([1., 3.]), mg.tensor([2., 1.]), mg.tensor([1., 1.]))
+    tensor(0.5000)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target * input)) for targets 1 and -1."""
+    """log(1 + exp(-target * input)) for targets 1 and -1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.SoftMarginLoss()(mg.tensor([0., 2.]), mg.tensor([1., -1.]))
+    tensor(1.4100)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(_Loss):
-    """By how much each right class is not ahead of each wrong one, for several right classes an item."""
+    """By how much each right class is not ahead of each wrong one, for several right classes an item.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.MultiLabelMarginLoss()(mg.tensor([[0.1, 0.2, 0.4]]), mg.tensor([[2, -1, -1]]))
+    tensor(0.5000)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The cross entropy of scores and yes or no, averaged over classes."""
+    """The cross entropy of scores and yes or no, averaged over classes.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.MultiLabelSoftMarginLoss()(mg.tensor([[0., 2.]]), mg.tensor([[0., 1.]]))
+    tensor(0.4100)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """By how much the right class is not ahead of each wrong one."""
+    """By how much the right class is not ahead of each wrong one.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.MultiMarginLoss()(mg.tensor([[0.1, 0.2, 0.4]]), mg.tensor([2]))
+    tensor(0.5000)
+    """
 
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                  size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
@@ -318,7 +410,13 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """By how much an anchor is not nearer to its positive example than to the negative one."""
+    """By how much an anchor is not nearer to its positive example than to the negative one.
+
+    >>> import mutagrad as mg
+    >>> a, p, n = mg.tensor([[0., 0.]]), mg.tensor([[0., 1.]]), mg.tensor([[1., 1.]])
+    >>> mg.nn.TripletMarginLoss()(a, p, n)
+    tensor(0.5858)
+    """
 
     def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
                  size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
@@ -333,7 +431,13 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss with a distance of one's own."""
+    """TripletMarginLoss with a distance of one's own.
+
+    >>> import mutagrad as mg
+    >>> a, p, n = mg.tensor([[0., 0.]]), mg.tensor([[0., 1.]]), mg.tensor([[1., 1.]])
+    >>> mg.nn.TripletMarginWithDistanceLoss()(a, p, n)
+    tensor(0.5858)
+    """
 
     def __init__(self, *, distance_function: Callable[[Any, Any], Any] | None = None, margin: float = 1.0,
                  swap: bool = False, reduction: str = "mean") -> None:

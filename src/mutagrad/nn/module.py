@@ -210,6 +210,14 @@ class Module(Stateful):
             raise KeyError(f"attribute {name!r} already exists")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Registers a parameter, as the assignment `self.name = param` does; None reserves the name.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Identity()
+        >>> layer.register_parameter("scale", mg.nn.Parameter(mg.ones(2)))
+        >>> layer.scale.shape
+        mutagrad.Size([2])
+        """
         self._check_name(name, "parameter", "_parameters")
         CHANGES[0] += 1
         if param is not None and not isinstance(param, Parameter):
@@ -222,7 +230,14 @@ class Module(Stateful):
         self._parameters[name] = given
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Registers a tensor that belongs to the state but is not trained."""
+        """Registers a tensor that belongs to the state but is not trained.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Identity()
+        >>> layer.register_buffer("count", mg.tensor(0))
+        >>> list(layer.state_dict().items())
+        [('count', tensor(0))]
+        """
         self._check_name(name, "buffer", "_buffers")
         CHANGES[0] += 1
         if tensor is not None and not isinstance(tensor, Tensor):
@@ -231,6 +246,16 @@ class Module(Stateful):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
+        """Registers a module inside this one, as the assignment `self.name = module` does.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential()
+        >>> model.add_module("first", mg.nn.ReLU())
+        >>> model
+        Sequential(
+          (first): ReLU()
+        )
+        """
         self._check_name(name, "module", "_modules")
         CHANGES[0] += 1
         if module is not None and not isinstance(module, Module):
@@ -240,6 +265,13 @@ class Module(Stateful):
     register_module = add_module
 
     def get_submodule(self, target: str) -> Module:
+        """Return the module that a path such as `encoder.0.norm` names.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> model.get_submodule("1")
+        ReLU()
+        """
         found: Any = self
         for part in target.split(".") if target else ():
             if not isinstance(getattr(found, part, None), Module):
@@ -248,7 +280,14 @@ class Module(Stateful):
         return found  # type: ignore[no-any-return]
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Puts a module in the place that a path names; with `strict`, only where there is one already."""
+        """Puts a module in the place that a path names; with `strict`, only where there is one already.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> model.set_submodule("1", mg.nn.Tanh())
+        >>> model[1]
+        Tanh()
+        """
         path, _, name = target.rpartition(".")
         if not name:
             raise BadValue("set_submodule: the path is empty", fix='set_submodule("encoder.conv", module)')
@@ -260,9 +299,22 @@ class Module(Stateful):
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
+        """Return the parameter that a path such as `encoder.0.weight` names.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> model.get_parameter("0.weight").shape
+        mutagrad.Size([3, 2])
+        """
         return self._get(target, "_parameters", "parameter")  # type: ignore[no-any-return]
 
     def get_buffer(self, target: str) -> Tensor:
+        """Return the buffer that a path names.
+
+        >>> import mutagrad as mg
+        >>> mg.nn.Sequential(mg.nn.BatchNorm1d(2)).get_buffer("0.running_mean")
+        tensor([0., 0.])
+        """
         return self._get(target, "_buffers", "buffer")  # type: ignore[no-any-return]
 
     def _get(self, target: str, table: str, what: str) -> Any:
@@ -276,7 +328,13 @@ class Module(Stateful):
 
     def named_modules(self, memo: set[Module] | None = None, prefix: str = "",
                       remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """Yields itself and every module inside, each once."""
+        """Yields itself and every module inside, each once.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> [name for name, module in model.named_modules()]
+        ['', '0', '1']
+        """
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -288,9 +346,23 @@ class Module(Stateful):
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """Yields itself and every module inside, each once.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> [type(module).__name__ for module in model.modules()]
+        ['Sequential', 'Linear', 'ReLU']
+        """
         return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Yields the name of each module right inside, and the module.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> [name for name, module in model.named_children()]
+        ['0', '1']
+        """
         seen: set[Module] = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -298,6 +370,13 @@ class Module(Stateful):
                 yield name, module
 
     def children(self) -> Iterator[Module]:
+        """Yields the modules right inside.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> list(model.children())
+        [Linear(in_features=2, out_features=3, bias=True), ReLU()]
+        """
         return (module for _, module in self.named_children())
 
     def _named(self, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
@@ -313,29 +392,70 @@ class Module(Stateful):
 
     def named_parameters(self, prefix: str = "", recurse: bool = True,
                          remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """Yields the path of each parameter, and the parameter: its own and, with `recurse`, those inside.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> [name for name, p in model.named_parameters()]
+        ['0.weight', '0.bias']
+        """
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Yields the parameters, its own and, with `recurse`, those inside: what an optimizer is given.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> sum(p.numel() for p in model.parameters())
+        9
+        """
         return (p for _, p in self.named_parameters(recurse=recurse))
 
     def named_buffers(self, prefix: str = "", recurse: bool = True,
                       remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """Yields the path of each buffer, and the buffer.
+
+        >>> import mutagrad as mg
+        >>> [name for name, b in mg.nn.BatchNorm1d(2).named_buffers()]
+        ['running_mean', 'running_var', 'num_batches_tracked']
+        """
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Yields the buffers, its own and, with `recurse`, those inside.
+
+        >>> import mutagrad as mg
+        >>> [b.shape for b in mg.nn.BatchNorm1d(2).buffers()]
+        [mutagrad.Size([2]), mutagrad.Size([2]), mutagrad.Size([])]
+        """
         return (b for _, b in self.named_buffers(recurse=recurse))
 
     # -------------------------------------------------------------------------------------------------- changing it all
 
     def apply(self: M, fn: Callable[[Module], None]) -> M:
-        """Calls `fn` with every module inside and with itself, last."""
+        """Calls `fn` with every module inside and with itself, last.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+        >>> def clear(module):
+        ...     if isinstance(module, mg.nn.Linear):
+        ...         _ = mg.nn.init.zeros_(module.weight)
+        >>> model.apply(clear)[0].weight.detach().sum()
+        tensor(0.)
+        """
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self: M, mode: bool = True) -> M:
-        """Sets training mode, for dropout and batch statistics; `eval()` leaves it."""
+        """Sets training mode, for dropout and batch statistics; `eval()` leaves it.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Dropout().train()
+        >>> model.training
+        True
+        """
         if not isinstance(mode, bool):
             raise BadValue("train: training mode is expected to be boolean", fix="model.train(True)")
         self.training = mode
@@ -344,14 +464,37 @@ class Module(Stateful):
         return self
 
     def eval(self: M) -> M:
+        """Leaves training mode: dropout passes all, batch norm uses its running statistics.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Dropout().eval()
+        >>> model.training
+        False
+        """
         return self.train(False)
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Sets whether the parameters get gradients; without them, they are frozen.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.requires_grad_(False).weight.requires_grad
+        False
+        """
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters, or sets them to zero.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer(mg.ones(1, 2)).sum().backward()
+        >>> layer.zero_grad()
+        >>> layer.weight.grad is None
+        True
+        """
         for p in self.parameters():
             if p.grad is not None:
                 if set_to_none:
@@ -388,6 +531,11 @@ class Module(Stateful):
         """Converts parameters and buffers of a floating point type to another, and moves all to a device.
 
         `memory_format` is for tensors of images and volumes; the others stay as they are.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.to(mg.float64).weight.dtype
+        mutagrad.float64
         """
         device, dtype = _target(targets, device, dtype)
 
@@ -399,33 +547,83 @@ class Module(Stateful):
         return self._apply(convert)
 
     def float(self: M) -> M:
+        """Converts parameters and buffers of a floating point type to float32.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.float().weight.dtype
+        mutagrad.float32
+        """
         return self.to(float32)
 
     def double(self: M) -> M:
+        """Converts parameters and buffers of a floating point type to float64.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.double().weight.dtype
+        mutagrad.float64
+        """
         return self.to(float64)
 
     def half(self: M) -> M:
+        """Converts parameters and buffers of a floating point type to float16.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.half().weight.dtype
+        mutagrad.float16
+        """
         return self.to(float16)
 
     def bfloat16(self: M) -> M:
+        """Converts parameters and buffers of a floating point type to bfloat16.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.bfloat16().weight.dtype
+        mutagrad.bfloat16
+        """
         return self.to(bfloat16)
 
     def type(self: M, dst_type: element_type | str) -> M:
+        """Converts all parameters and buffers to a type.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.type(mg.float64).weight.dtype
+        mutagrad.float64
+        """
         return self._apply(lambda t: t.to(dtype_of_class(dst_type)))
 
     def cpu(self: M) -> M:
+        """Moves parameters and buffers to the CPU's memory.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.cpu().weight.device
+        device(type='cpu')
+        """
         return self._apply(lambda t: t.cpu())
 
     def cuda(self: M, device: DeviceLike | int | None = None) -> M:
+        """Moves parameters and buffers to a GPU's memory."""
         if not socket("devices").available("cuda"):
             raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
         return self._apply(lambda t: t.cuda(device))
 
     def to_empty(self: M, *, device: DeviceLike | None, recurse: bool = True) -> M:
-        """Makes new parameters and buffers of the same shapes, on a device, that are still to be filled."""
+        """Makes new parameters and buffers of the same shapes, on a device, that are still to be filled.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.to_empty(device="cpu").weight.shape
+        mutagrad.Size([3, 2])
+        """
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: M) -> M:
+        """Raises: tensors are not shared between processes."""
         raise NotSupported("share_memory: tensors are not shared between processes",
                            fix="threads share memory by themselves")
 
@@ -437,6 +635,15 @@ class Module(Stateful):
     # ---------------------------------------------------------------------------------------------------------- calling
 
     def forward(self, *inputs: Any, **settings: Any) -> Any:
+        """Compute the module's results from its inputs: define it in a subclass, and call the module itself.
+
+        >>> import mutagrad as mg
+        >>> class Scale(mg.nn.Module):
+        ...     def forward(self, x):
+        ...         return 2 * x
+        >>> Scale()(mg.ones(2))
+        tensor([2., 2.])
+        """
         raise NotImplementedError(f"Module [{type(self).__name__}] is missing the required \"forward\" function")
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
@@ -505,29 +712,64 @@ class Module(Stateful):
 
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
                                   with_kwargs: bool = False) -> Handle:
-        """Calls hook(module, inputs) before forward; what it returns, if anything, replaces the inputs."""
+        """Calls hook(module, inputs) before forward; what it returns, if anything, replaces the inputs.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> handle = layer.register_forward_pre_hook(lambda module, inputs: print(inputs[0].shape))
+        >>> _ = layer(mg.ones(1, 2))
+        mutagrad.Size([1, 2])
+        """
         return put(self._forward_pre_hooks, hook, prepend, [self._forward_pre_hooks_with_kwargs] if with_kwargs else [])
 
     def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
                               always_call: bool = False) -> Handle:
-        """Calls hook(module, inputs, output) after forward; what it returns, if anything, replaces the output."""
+        """Calls hook(module, inputs, output) after forward; what it returns, if anything, replaces the output.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> handle = layer.register_forward_hook(lambda module, inputs, output: print(output.shape))
+        >>> _ = layer(mg.ones(1, 2))
+        mutagrad.Size([1, 3])
+        """
         marks = ((with_kwargs, self._forward_hooks_with_kwargs), (always_call, self._forward_hooks_always_called))
         return put(self._forward_hooks, hook, prepend, [table for holds, table in marks if holds])
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
-        """Calls hook(module, grad_input, grad_output) when both are known; its answer, if any, replaces grad_input."""
+        """Calls hook(module, grad_input, grad_output) when both are known; its answer, if any, replaces grad_input.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> handle = layer.register_full_backward_hook(lambda module, before, after: print(after[0].shape))
+        >>> layer(mg.ones(1, 2, requires_grad=True)).sum().backward()
+        mutagrad.Size([1, 3])
+        """
         _check_kind(self._is_full_backward_hook, True)
         self._is_full_backward_hook = True
         return put(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Does what register_full_backward_hook does, in the old way: the output may also be a dict of tensors."""
+        """Does what register_full_backward_hook does, in the old way: the output may also be a dict of tensors.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> handle = layer.register_backward_hook(lambda module, before, after: print(after[0].shape))
+        >>> layer(mg.ones(1, 2, requires_grad=True)).sum().backward()
+        mutagrad.Size([1, 3])
+        """
         _check_kind(self._is_full_backward_hook, False)
         self._is_full_backward_hook = False
         return put(self._backward_hooks, hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
-        """Calls hook(module, grad_output) before the module is differentiated; its answer, if any, replaces it."""
+        """Calls hook(module, grad_output) before the module is differentiated; its answer, if any, replaces it.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> handle = layer.register_full_backward_pre_hook(lambda module, after: print(after[0].shape))
+        >>> layer(mg.ones(1, 2, requires_grad=True)).sum().backward()
+        mutagrad.Size([1, 3])
+        """
         return put(self._backward_pre_hooks, hook, prepend)
 
     # ------------------------------------------------------------------------------------------------------------- text
@@ -536,7 +778,15 @@ class Module(Stateful):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """Return what stands in the brackets of the repr: define it in a subclass."""
+        """Return what stands in the brackets of the repr: define it in a subclass.
+
+        >>> import mutagrad as mg
+        >>> class Scale(mg.nn.Module):
+        ...     def extra_repr(self):
+        ...         return "factor=2"
+        >>> Scale()
+        Scale(factor=2)
+        """
         return ""
 
     def __repr__(self) -> str:

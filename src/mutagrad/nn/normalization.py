@@ -137,19 +137,34 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Each channel of images brought to mean 0 and variance 1 over the batch."""
+    """Each channel of images brought to mean 0 and variance 1 over the batch.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.BatchNorm2d(2)(mg.randn(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 8, 8])
+    """
 
     ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Each channel of volumes brought to mean 0 and variance 1 over the batch."""
+    """Each channel of volumes brought to mean 0 and variance 1 over the batch.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.BatchNorm3d(2)(mg.randn(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 8, 8, 8])
+    """
 
     ranks = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over a group of one process; over a mesh of devices, every one is that of the whole batch."""
+    """Batch normalization over a group of one process; over a mesh of devices, every one is that of the whole batch.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.SyncBatchNorm(2)(mg.randn(3, 2)).shape
+    mutagrad.Size([3, 2])
+    """
 
     ranks = 2, 3, 4, 5
 
@@ -170,7 +185,14 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """Return the model with a SyncBatchNorm for every batch norm, with the same parameters and statistics."""
+        """Return the model with a SyncBatchNorm for every batch norm, with the same parameters and statistics.
+
+        >>> import mutagrad as mg
+        >>> mg.nn.SyncBatchNorm.convert_sync_batchnorm(mg.nn.Sequential(mg.nn.BatchNorm1d(2)))
+        Sequential(
+          (0): SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+        )
+        """
         made: Any = module
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
             made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
@@ -213,19 +235,34 @@ class _InstanceNorm(_ChannelNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Each channel of each sequence brought to mean 0 and variance 1."""
+    """Each channel of each sequence brought to mean 0 and variance 1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.InstanceNorm1d(2)(mg.randn(1, 2, 8)).shape
+    mutagrad.Size([1, 2, 8])
+    """
 
     ranks = 2, 3
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Each channel of each image brought to mean 0 and variance 1."""
+    """Each channel of each image brought to mean 0 and variance 1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.InstanceNorm2d(2)(mg.randn(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 8, 8])
+    """
 
     ranks = 3, 4
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Each channel of each volume brought to mean 0 and variance 1."""
+    """Each channel of each volume brought to mean 0 and variance 1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.InstanceNorm3d(2)(mg.randn(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 8, 8, 8])
+    """
 
     ranks = 4, 5
 
@@ -252,7 +289,12 @@ class _Affine(Module):
 
 
 class GroupNorm(_Affine):
-    """Groups of channels of each item brought to mean 0 and variance 1."""
+    """Groups of channels of each item brought to mean 0 and variance 1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.GroupNorm(2, 4)(mg.randn(3, 4)).shape
+    mutagrad.Size([3, 4])
+    """
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
                  device: DeviceLike | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None:
@@ -300,7 +342,12 @@ class LayerNorm(_Affine):
 
 
 class RMSNorm(Module):
-    """The last dimensions of each item divided by their root mean square."""
+    """The last dimensions of each item divided by their root mean square.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.RMSNorm(2)(mg.tensor([[3., 4.]])).detach()
+    tensor([[0.8485, 1.1314]])
+    """
 
     weight: Parameter | None
 
@@ -315,6 +362,14 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Sets the factors to one.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.RMSNorm(2)
+        >>> layer.reset_parameters()
+        >>> layer.weight.detach()
+        tensor([1., 1.])
+        """
         if self.weight is not None:
             init.ones_(self.weight)
 
@@ -326,7 +381,12 @@ class RMSNorm(Module):
 
 
 class LocalResponseNorm(Module):
-    """Each element divided by a power of its neighbours' mean square, over channels."""
+    """Each element divided by a power of its neighbours' mean square, over channels.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.LocalResponseNorm(2)(mg.ones(1, 4, 3)).shape
+    mutagrad.Size([1, 4, 3])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()

@@ -67,7 +67,16 @@ def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
 
 
 class Buffer(Tensor):
-    """A tensor that is part of a module's state but not trained; `persistent` says whether state_dict has it."""
+    """A tensor that is part of a module's state but not trained; `persistent` says whether state_dict has it.
+
+    >>> import mutagrad as mg
+    >>> class Counter(mg.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.count = mg.nn.Buffer(mg.zeros(()))
+    >>> list(Counter().state_dict())
+    ['count']
+    """
 
     __torch_function__: Any = staticmethod(disabled_torch_function)
     persistent: bool
@@ -148,7 +157,13 @@ def _shapeless(cls: type[UninitializedTensorMixin], requires_grad: bool, device:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc,unused-ignore]
-    """A parameter of a lazy module before its first call."""
+    """A parameter of a lazy module before its first call.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyLinear(3)
+    >>> type(layer.weight).__name__
+    'UninitializedParameter'
+    """
 
     becomes = Parameter
 
@@ -158,7 +173,13 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Buffer):  # type: ignore[misc,unused-ignore]
-    """A buffer of a lazy module before its first call."""
+    """A buffer of a lazy module before its first call.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyBatchNorm1d()
+    >>> type(layer.running_mean).__name__
+    'UninitializedBuffer'
+    """
 
     becomes = Tensor
 

@@ -40,7 +40,12 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest element of each window of a sequence."""
+    """The largest element of each window of a sequence.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.MaxPool1d(2)(mg.zeros(1, 2, 8)).shape
+    mutagrad.Size([1, 2, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool1d(input, *self._settings())
@@ -60,7 +65,12 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool3d(_MaxPool):
-    """The largest element of each window of a volume."""
+    """The largest element of each window of a volume.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.MaxPool3d(2)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 4, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool3d(input, *self._settings())
@@ -82,7 +92,13 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Undoes MaxPool1d, with the indices that it returned."""
+    """Undoes MaxPool1d, with the indices that it returned.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.MaxPool1d(2, return_indices=True)(mg.ones(1, 2, 8))
+    >>> mg.nn.MaxUnpool1d(2)(values, indices).shape
+    mutagrad.Size([1, 2, 8])
+    """
 
     dims = 1
 
@@ -91,7 +107,13 @@ class MaxUnpool1d(_MaxUnpool):
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Undoes MaxPool2d, with the indices that it returned."""
+    """Undoes MaxPool2d, with the indices that it returned.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.MaxPool2d(2, return_indices=True)(mg.ones(1, 2, 8, 8))
+    >>> mg.nn.MaxUnpool2d(2)(values, indices).shape
+    mutagrad.Size([1, 2, 8, 8])
+    """
 
     dims = 2
 
@@ -100,7 +122,13 @@ class MaxUnpool2d(_MaxUnpool):
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Undoes MaxPool3d, with the indices that it returned."""
+    """Undoes MaxPool3d, with the indices that it returned.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.MaxPool3d(2, return_indices=True)(mg.ones(1, 2, 8, 8, 8))
+    >>> mg.nn.MaxUnpool3d(2)(values, indices).shape
+    mutagrad.Size([1, 2, 8, 8, 8])
+    """
 
     dims = 3
 
@@ -137,7 +165,12 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The largest elements of windows at random places in an image."""
+    """The largest elements of windows at random places in an image.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.FractionalMaxPool2d(2, output_size=5)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 5, 5])
+    """
 
     dims = 2
 
@@ -146,7 +179,12 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The largest elements of windows at random places in a volume."""
+    """The largest elements of windows at random places in a volume.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.FractionalMaxPool3d(2, output_size=5)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 5, 5, 5])
+    """
 
     dims = 3
 
@@ -157,7 +195,12 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 # ------------------------------------------------------------------------------------------------------ means and norms
 
 class AvgPool1d(Module):
-    """The mean of each window of a sequence."""
+    """The mean of each window of a sequence.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AvgPool1d(2)(mg.zeros(1, 2, 8)).shape
+    mutagrad.Size([1, 2, 4])
+    """
 
     def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None, padding: _size_any_t = 0,
                  ceil_mode: bool = False, count_include_pad: bool = True) -> None:
@@ -190,14 +233,24 @@ class _AvgPool(Module):
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of an image."""
+    """The mean of each window of an image.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AvgPool2d(2)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(input, *self._settings())
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window of a volume."""
+    """The mean of each window of a volume.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AvgPool3d(2)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 4, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(input, *self._settings())
@@ -214,21 +267,36 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """The norm of each window of a sequence."""
+    """The norm of each window of a sequence.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.LPPool1d(2, 2)(mg.ones(1, 2, 8)).shape
+    mutagrad.Size([1, 2, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPool):
-    """The norm of each window of an image."""
+    """The norm of each window of an image.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.LPPool2d(2, 2)(mg.ones(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPool):
-    """The norm of each window of a volume."""
+    """The norm of each window of a volume.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.LPPool3d(2, 2)(mg.ones(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 4, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
@@ -246,21 +314,36 @@ class _AdaptivePool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptivePool):
-    """Means of as many windows as the result has elements."""
+    """Means of as many windows as the result has elements.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AdaptiveAvgPool1d(3)(mg.zeros(1, 2, 8)).shape
+    mutagrad.Size([1, 2, 3])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
-    """Means of as many windows of an image as the result has elements."""
+    """Means of as many windows of an image as the result has elements.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AdaptiveAvgPool2d(3)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 3, 3])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptivePool):
-    """Means of as many windows of a volume as the result has elements."""
+    """Means of as many windows of a volume as the result has elements.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AdaptiveAvgPool3d(3)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 3, 3, 3])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
@@ -273,21 +356,36 @@ class _AdaptiveMaxPool(_AdaptivePool):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The largest elements of as many windows as the result has elements."""
+    """The largest elements of as many windows as the result has elements.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AdaptiveMaxPool1d(3)(mg.zeros(1, 2, 8)).shape
+    mutagrad.Size([1, 2, 3])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The largest elements of as many windows of an image as the result has elements."""
+    """The largest elements of as many windows of an image as the result has elements.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AdaptiveMaxPool2d(3)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 3, 3])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The largest elements of as many windows of a volume as the result has elements."""
+    """The largest elements of as many windows of a volume as the result has elements.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.AdaptiveMaxPool3d(3)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 3, 3, 3])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

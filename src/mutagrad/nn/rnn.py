@@ -29,7 +29,12 @@ KINDS = {"LSTM": recurrent.LSTM, "GRU": recurrent.GRU, "RNN_TANH": recurrent.RNN
 
 
 class RNNBase(Module):
-    """What all recurrent layers share: their weights, the checks of their inputs, and the way through the layers."""
+    """What all recurrent layers share: their weights, the checks of their inputs, and the way through the layers.
+
+    >>> import mutagrad as mg
+    >>> isinstance(mg.nn.GRU(3, 5), mg.nn.RNNBase)
+    True
+    """
 
     mode: str
 
@@ -63,14 +68,27 @@ class RNNBase(Module):
         return [f"{name}_l{layer}{suffix}" for name in shapes]
 
     def reset_parameters(self) -> None:
-        """Draws new values: all within 1 / sqrt(hidden_size)."""
+        """Draws new values: all within 1 / sqrt(hidden_size).
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.GRU(3, 5)
+        >>> layer.reset_parameters()
+        >>> layer.weight_hh_l0.abs().max().item() <= 5 ** -0.5
+        True
+        """
         bound = 1 / math.sqrt(self.hidden_size)
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """One list for each layer and direction."""
+        """One list for each layer and direction.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.GRU(3, 5)
+        >>> [w.shape for w in layer.all_weights[0]]
+        [mutagrad.Size([15, 3]), mutagrad.Size([15, 5]), mutagrad.Size([15]), mutagrad.Size([15])]
+        """
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     @property
@@ -99,12 +117,25 @@ class RNNBase(Module):
         return super()._apply(fn, recurse)
 
     def flatten_parameters(self) -> None:
-        """Does nothing: weights need not lie together."""
+        """Does nothing: weights need not lie together.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.GRU(3, 5)
+        >>> layer.flatten_parameters() is None
+        True
+        """
 
     # ---------------------------------------------------------------------------------------------------------- forward
 
     def forward(self, input: Tensor | PackedSequence, hx: State | None = None) -> Any:
-        """Return the results of the last layer at every step, and the last states of all layers."""
+        """Return the results of the last layer at every step, and the last states of all layers.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.GRU(3, 5)
+        >>> output, h = layer(mg.zeros(7, 2, 3))
+        >>> output.shape, h.shape
+        (mutagrad.Size([7, 2, 5]), mutagrad.Size([1, 2, 5]))
+        """
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
         dims = tensor_argument(input, self._get_name())._array.ndim
@@ -244,7 +275,13 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units: gates say how much of the state is kept and how much of it the new one sees."""
+    """Gated recurrent units: gates say how much of the state is kept and how much of it the new one sees.
+
+    >>> import mutagrad as mg
+    >>> output, h = mg.nn.GRU(3, 5, batch_first=True)(mg.zeros(2, 7, 3))
+    >>> output.shape, h.shape
+    (mutagrad.Size([2, 7, 5]), mutagrad.Size([1, 2, 5]))
+    """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
@@ -256,7 +293,12 @@ class GRU(RNNBase):
 # ------------------------------------------------------------------------------------------------------------- one step
 
 class RNNCellBase(Module):
-    """What the single steps share."""
+    """What the single steps share.
+
+    >>> import mutagrad as mg
+    >>> isinstance(mg.nn.GRUCell(3, 5), mg.nn.RNNCellBase)
+    True
+    """
 
     states: ClassVar[int] = 1
     nonlinearity = "tanh"
@@ -273,7 +315,14 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws new values: all within 1 / sqrt(hidden_size)."""
+        """Draws new values: all within 1 / sqrt(hidden_size).
+
+        >>> import mutagrad as mg
+        >>> cell = mg.nn.GRUCell(3, 5)
+        >>> cell.reset_parameters()
+        >>> cell.weight_hh.abs().max().item() <= 5 ** -0.5
+        True
+        """
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
@@ -300,7 +349,12 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of an RNN: the new state."""
+    """One step of an RNN: the new state.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.RNNCell(3, 5)(mg.zeros(2, 3)).shape
+    mutagrad.Size([2, 5])
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
                  device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
@@ -316,7 +370,13 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM: the new state and cell state."""
+    """One step of an LSTM: the new state and cell state.
+
+    >>> import mutagrad as mg
+    >>> h, c = mg.nn.LSTMCell(3, 5)(mg.zeros(2, 3))
+    >>> h.shape, c.shape
+    (mutagrad.Size([2, 5]), mutagrad.Size([2, 5]))
+    """
 
     states = 2
 
@@ -331,7 +391,12 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU: the new state."""
+    """One step of a GRU: the new state.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.GRUCell(3, 5)(mg.zeros(2, 3)).shape
+    mutagrad.Size([2, 5])
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike | None = None,
                  dtype: dtype | None = None) -> None:

@@ -41,7 +41,12 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One dimension as several."""
+    """One dimension as several.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Unflatten(1, (2, 3))(mg.zeros(4, 6)).shape
+    mutagrad.Size([4, 2, 3])
+    """
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
@@ -66,7 +71,12 @@ class Unflatten(Module):
 # ---------------------------------------------------------------------------------------------------------------- sizes
 
 class Upsample(Module):
-    """Images, sequences or volumes in another size."""
+    """Images, sequences or volumes in another size.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Upsample(scale_factor=2)(mg.zeros(1, 1, 2, 2)).shape
+    mutagrad.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None,
                  mode: str = "nearest", align_corners: bool | None = None,
@@ -89,21 +99,37 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Images in another size, by repeating pixels."""
+    """Images in another size, by repeating pixels.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.UpsamplingNearest2d(scale_factor=2)(mg.tensor([[[[1., 2.]]]]))
+    tensor([[[[1., 1., 2., 2.],
+              [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Images in another size, with straight lines between pixels and the corners in their places."""
+    """Images in another size, with straight lines between pixels and the corners in their places.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.UpsamplingBilinear2d(scale_factor=2)(mg.zeros(1, 1, 2, 2)).shape
+    mutagrad.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
 class PixelShuffle(Module):
-    """Channels turned into pixels: an image larger by a factor each way."""
+    """Channels turned into pixels: an image larger by a factor each way.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.PixelShuffle(2)(mg.zeros(1, 4, 2, 2)).shape
+    mutagrad.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -117,7 +143,12 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Pixels turned into channels: an image smaller by a factor each way."""
+    """Pixels turned into channels: an image smaller by a factor each way.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.PixelUnshuffle(2)(mg.zeros(1, 1, 4, 4)).shape
+    mutagrad.Size([1, 4, 2, 2])
+    """
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -131,7 +162,12 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """The channels of several groups dealt out in turn."""
+    """The channels of several groups dealt out in turn.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ChannelShuffle(2)(mg.arange(4.).reshape(1, 4, 1, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
 
     def __init__(self, groups: int) -> None:
         super().__init__()
@@ -145,7 +181,12 @@ class ChannelShuffle(Module):
 
 
 class Unfold(Module):
-    """The windows of an image as columns."""
+    """The windows of an image as columns.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Unfold(kernel_size=2)(mg.zeros(1, 1, 3, 3)).shape
+    mutagrad.Size([1, 4, 4])
+    """
 
     def __init__(self, kernel_size: _size_any_t, dilation: _size_any_t = 1, padding: _size_any_t = 0,
                  stride: _size_any_t = 1) -> None:
@@ -160,7 +201,14 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Columns added up into an image where they came from."""
+    """Columns added up into an image where they came from.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Fold((3, 3), kernel_size=2)(mg.ones(1, 4, 4))[0, 0]
+    tensor([[1., 2., 1.],
+            [2., 4., 2.],
+            [1., 2., 1.]])
+    """
 
     def __init__(self, output_size: _size_any_t, kernel_size: _size_any_t, dilation: _size_any_t = 1,
                  padding: _size_any_t = 0, stride: _size_any_t = 1) -> None:
@@ -212,15 +260,30 @@ class _ConstantPad(_Pad, mode="constant"):
 
 
 class ConstantPad1d(_ConstantPad, dims=1):
-    """`value` before and after sequences."""
+    """`value` before and after sequences.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ConstantPad1d(1, 5.)(mg.tensor([[1., 2., 3.]]))
+    tensor([[5., 1., 2., 3., 5.]])
+    """
 
 
 class ConstantPad2d(_ConstantPad, dims=2):
-    """`value` around images."""
+    """`value` around images.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ConstantPad2d(1, 5.)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10])
+    """
 
 
 class ConstantPad3d(_ConstantPad, dims=3):
-    """`value` around volumes."""
+    """`value` around volumes.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ConstantPad3d(1, 5.)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10, 10])
+    """
 
 
 class _ZeroPad(_ConstantPad):
@@ -232,39 +295,84 @@ class _ZeroPad(_ConstantPad):
 
 
 class ZeroPad1d(_ZeroPad, dims=1):
-    """Zeros before and after sequences."""
+    """Zeros before and after sequences.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ZeroPad1d(1)(mg.tensor([[1., 2., 3.]]))
+    tensor([[0., 1., 2., 3., 0.]])
+    """
 
 
 class ZeroPad2d(_ZeroPad, dims=2):
-    """Zeros around images."""
+    """Zeros around images.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ZeroPad2d(1)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10])
+    """
 
 
 class ZeroPad3d(_ZeroPad, dims=3):
-    """Zeros around volumes."""
+    """Zeros around volumes.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ZeroPad3d(1)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10, 10])
+    """
 
 
 class ReflectionPad1d(_Pad, dims=1, mode="reflect"):
-    """Sequences mirrored at their ends."""
+    """Sequences mirrored at their ends.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ReflectionPad1d(1)(mg.tensor([[1., 2., 3.]]))
+    tensor([[2., 1., 2., 3., 2.]])
+    """
 
 
 class ReflectionPad2d(_Pad, dims=2, mode="reflect"):
-    """Images mirrored at their borders."""
+    """Images mirrored at their borders.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ReflectionPad2d(1)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10])
+    """
 
 
 class ReflectionPad3d(_Pad, dims=3, mode="reflect"):
-    """Volumes mirrored at their borders."""
+    """Volumes mirrored at their borders.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ReflectionPad3d(1)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10, 10])
+    """
 
 
 class ReplicationPad1d(_Pad, dims=1, mode="replicate"):
-    """The first and last elements of sequences repeated."""
+    """The first and last elements of sequences repeated.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ReplicationPad1d(1)(mg.tensor([[1., 2., 3.]]))
+    tensor([[1., 1., 2., 3., 3.]])
+    """
 
 
 class ReplicationPad2d(_Pad, dims=2, mode="replicate"):
-    """The border of images repeated."""
+    """The border of images repeated.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ReplicationPad2d(1)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10])
+    """
 
 
 class ReplicationPad3d(_Pad, dims=3, mode="replicate"):
-    """The border of volumes repeated."""
+    """The border of volumes repeated.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.ReplicationPad3d(1)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10, 10])
+    """
 
 
 class _CircularPad(_Pad, mode="circular"):
@@ -277,21 +385,41 @@ class _CircularPad(_Pad, mode="circular"):
 
 
 class CircularPad1d(_CircularPad, dims=1):
-    """Sequences that go on with their other end."""
+    """Sequences that go on with their other end.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.CircularPad1d(1)(mg.tensor([[1., 2., 3.]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
 
 
 class CircularPad2d(_CircularPad, dims=2):
-    """Images that go on with their other side."""
+    """Images that go on with their other side.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.CircularPad2d(1)(mg.zeros(1, 2, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10])
+    """
 
 
 class CircularPad3d(_CircularPad, dims=3):
-    """Volumes that go on with their other side."""
+    """Volumes that go on with their other side.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.CircularPad3d(1)(mg.zeros(1, 2, 8, 8, 8)).shape
+    mutagrad.Size([1, 2, 10, 10, 10])
+    """
 
 
 # ------------------------------------------------------------------------------------------------------------ distances
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between vectors along a dimension."""
+    """The cosine of the angle between vectors along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.CosineSimilarity()(mg.tensor([[1., 0.]]), mg.tensor([[0., 1.]]))
+    tensor([0.])
+    """
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
@@ -302,7 +430,12 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """The p-norm of the differences between vectors."""
+    """The p-norm of the differences between vectors.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.PairwiseDistance()(mg.tensor([[0., 0.]]), mg.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()

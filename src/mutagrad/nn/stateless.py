@@ -76,7 +76,13 @@ def _value(owner: Module, table: str, key: str) -> Any:
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Return the parameters and buffers of models of one kind, stacked by name, for `vmap` over `functional_call`."""
+    """Return the parameters and buffers of models of one kind, stacked by name, for `vmap` over `functional_call`.
+
+    >>> import mutagrad as mg
+    >>> params, buffers = mg.func.stack_module_state([mg.nn.Linear(2, 1) for _ in range(3)])
+    >>> params["weight"].shape
+    mutagrad.Size([3, 1, 2])
+    """
     if not models:
         raise BadValue("stack_module_state: there are no models")
     if len({type(m) for m in models}) > 1:
@@ -92,6 +98,10 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
     """Makes every batch norm inside normalize by the batch at hand.
 
     Calls under `vmap` could not share running statistics.
+
+    >>> import mutagrad as mg
+    >>> mg.func.replace_all_batch_norm_modules_(mg.nn.BatchNorm1d(2)).track_running_stats
+    False
     """
     for module in root.modules():
         if isinstance(module, _BatchNorm) and module.track_running_stats:

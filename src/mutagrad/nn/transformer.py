@@ -152,7 +152,13 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, then two linear layers for each element."""
+    """Attention of a sequence to itself, then two linear layers for each element.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.TransformerEncoderLayer(d_model=4, nhead=2, dim_feedforward=8, batch_first=True)
+    >>> layer(mg.zeros(2, 5, 4)).shape
+    mutagrad.Size([2, 5, 4])
+    """
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
@@ -169,7 +175,13 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention of a sequence to itself, attention to what an encoder gave, then two linear layers for each element."""
+    """Attention of a sequence to itself, attention to what an encoder gave, then two linear layers for each element.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.TransformerDecoderLayer(d_model=4, nhead=2, dim_feedforward=8, batch_first=True)
+    >>> layer(mg.zeros(2, 5, 4), mg.zeros(2, 7, 4)).shape
+    mutagrad.Size([2, 5, 4])
+    """
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
@@ -195,7 +207,13 @@ def _get_clones(layer: Module, count: int) -> ModuleList:
 
 
 class TransformerEncoder(Module):
-    """Copies of an encoder layer, one after the other."""
+    """Copies of an encoder layer, one after the other.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    >>> mg.nn.TransformerEncoder(layer, num_layers=2)(mg.zeros(2, 5, 4)).shape
+    mutagrad.Size([2, 5, 4])
+    """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
                  enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
@@ -212,7 +230,13 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Copies of a decoder layer, one after the other."""
+    """Copies of a decoder layer, one after the other.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.TransformerDecoderLayer(4, 2, 8, batch_first=True)
+    >>> mg.nn.TransformerDecoder(layer, num_layers=2)(mg.zeros(2, 5, 4), mg.zeros(2, 7, 4)).shape
+    mutagrad.Size([2, 5, 4])
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -284,5 +308,12 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: DeviceLike | None = None,
                                         dtype: dtype | None = None) -> Any:
-        """Return a mask to add to scores: -inf where a key comes after the query, 0 elsewhere."""
+        """Return a mask to add to scores: -inf where a key comes after the query, 0 elsewhere.
+
+        >>> import mutagrad as mg
+        >>> mg.nn.Transformer.generate_square_subsequent_mask(3)
+        tensor([[0., -inf, -inf],
+                [0., 0., -inf],
+                [0., 0., 0.]])
+        """
         return full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)

@@ -4,6 +4,7 @@ A row is: the public name (`operation=name` where they differ), arguments, what 
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..core.op import DESCRIPTIONS
@@ -128,10 +129,12 @@ def _docstrings() -> Iterator[tuple[str, str]]:
         head = _HEAD.replace("mg", "mg; from math import inf, nan", 1) if "n" in given else _HEAD
         call = f"mg.{public or path}({', '.join([first, *others])})"
         yield operation, f"Return {words}.{head}{call}{_TAIL.format(returned)}"
-        example = f"{head}{first}.{public or operation}_({', '.join(others)}){_TAIL.format(returned)}"
-        masks = "e" in returned  # True and False, which are not what the tensor would hold then
-        yield operation + "_", f"Write into the tensor {words}; return the tensor.{'' if masks else example}"
+        kept = _KEPT.sub(lambda found: str(int("T" in found[0])), returned)  # a mask, in a tensor of integers
+        example = f"{head}{first}.{public or operation}_({', '.join(others)}){_TAIL.format(kept)}"
+        fits = kept == returned or "." not in given
+        yield operation + "_", f"Write into the tensor {words}; return the tensor.{example if fits else ''}"
 
 
+_KEPT = re.compile(" ?True|False")
 _HEAD, _TAIL = "\n\n    >>> import mutagrad as mg\n    >>> ", "\n    tensor({})\n    "
 DESCRIPTIONS.update(_docstrings())

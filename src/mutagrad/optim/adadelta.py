@@ -14,7 +14,16 @@ from .settings import check_positive, number, plain
 
 
 class Adadelta(Elementwise):
-    """Scales by running averages of squared gradients and of squared steps, by Zeiler."""
+    """Scales by running averages of squared gradients and of squared steps, by Zeiler.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.Adadelta([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.9997, 0.9997])
+    """
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
                  weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,

@@ -14,7 +14,16 @@ from .settings import check_positive, number, plain
 
 
 class Adafactor(PerParameter):
-    """Keeps the averages of squares of a matrix as a column times a row, by Shazeer and Stern."""
+    """Keeps the averages of squares of a matrix as a column times a row, by Shazeer and Stern.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.Adafactor([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.9000, 0.9000])
+    """
 
     counted = True
 

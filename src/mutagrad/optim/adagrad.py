@@ -14,7 +14,16 @@ from .settings import check_positive, plain
 
 
 class Adagrad(Elementwise):
-    """Divides by the root of the sum of all squares so far, by Duchi and others."""
+    """Divides by the root of the sum of all squares so far, by Duchi and others.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.Adagrad([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.9000, 0.9000])
+    """
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
                  initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,

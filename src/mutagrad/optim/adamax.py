@@ -13,7 +13,16 @@ from .settings import Betas, check_betas, check_positive, plain
 
 
 class Adamax(Elementwise):
-    """Adam with the infinity norm, by Kingma and Ba."""
+    """Adam with the infinity norm, by Kingma and Ba.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.Adamax([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.9000, 0.9000])
+    """
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3, betas: Betas = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,

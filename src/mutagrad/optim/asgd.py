@@ -13,7 +13,16 @@ from .settings import check_positive, plain
 
 
 class ASGD(Elementwise):
-    """Gradient descent that also keeps the average of where it has been, in state[p]["ax"]; by Polyak and Juditsky."""
+    """Gradient descent that also keeps the average of where it has been, in state[p]["ax"]; by Polyak and Juditsky.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.ASGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.8000, 0.8000])
+    """
 
     counts = ("step", "eta", "mu")
 

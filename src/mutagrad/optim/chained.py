@@ -78,7 +78,18 @@ class SequentialLR(_OfSchedulers):
         self._last_lr = first.get_last_lr()
 
     def step(self) -> None:  # type: ignore[override]
-        """Goes to the next epoch."""
+        """Goes to the next epoch.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> from mutagrad.optim.lr_scheduler import ConstantLR, ExponentialLR, SequentialLR
+        >>> parts = [ConstantLR(optimizer, 0.5), ExponentialLR(optimizer, 0.9)]
+        >>> scheduler = SequentialLR(optimizer, parts, milestones=[1])
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [1.0]
+        """
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[i]
@@ -98,7 +109,17 @@ def _step_back(scheduler: LRScheduler) -> None:
 
 
 class ChainedScheduler(_OfSchedulers):
-    """Several schedulers at once, each going on from the rates that the one before has set."""
+    """Several schedulers at once, each going on from the rates that the one before has set.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> from mutagrad.optim.lr_scheduler import ChainedScheduler, ConstantLR, ExponentialLR
+    >>> both = ChainedScheduler([ConstantLR(optimizer, 0.5, total_iters=2), ExponentialLR(optimizer, 0.9)])
+    >>> optimizer.step()
+    >>> both.step()
+    >>> both.get_last_lr()
+    [0.45]
+    """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
@@ -110,7 +131,16 @@ class ChainedScheduler(_OfSchedulers):
         self._last_lr = of_groups(optimizer, "lr")
 
     def step(self) -> None:  # type: ignore[override]
-        """Goes to the next epoch."""
+        """Goes to the next epoch.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> chained = mg.optim.lr_scheduler.ChainedScheduler([mg.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)])
+        >>> optimizer.step()
+        >>> chained.step()
+        >>> chained.get_last_lr()
+        [0.5]
+        """
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = of_groups(self.optimizer, "lr")

@@ -46,7 +46,19 @@ _SCALES: dict[str, tuple[str, Callable[[float, float], float]]] = {
 
 
 class CyclicLR(_WithMomentum):
-    """Up from `base_lr` to `max_lr` and down again, in cycles; by Smith."""
+    """Up from `base_lr` to `max_lr` and down again, in cycles; by Smith.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.1, max_lr=0.5, step_size_up=2)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.3
+    0.5
+    0.3
+    """
 
     def __init__(self, optimizer: Optimizer, base_lr: Rates, max_lr: Rates, step_size_up: int = 2000,
                  step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
@@ -75,7 +87,14 @@ class CyclicLR(_WithMomentum):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """Return how high the cycle (or the epoch) with this number goes."""
+        """Return how high the cycle (or the epoch) with this number goes.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> scheduler = mg.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, mode="triangular2")
+        >>> scheduler.scale_fn(2)
+        0.5
+        """
         return self._scale_fn_custom(x) if self._scale_fn_custom is not None else _SCALES[self.mode][1](self.gamma, x)
 
     def get_lr(self) -> list[Rate]:
@@ -90,7 +109,14 @@ class CyclicLR(_WithMomentum):
         return [least + (most - least) * height * scale for least, most in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything but the optimizer and functions; of an object that is called, its attributes."""
+        """Return everything but the optimizer and functions; of an object that is called, its attributes.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> scheduler = mg.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5)
+        >>> scheduler.state_dict()["last_epoch"]
+        0
+        """
         f = self._scale_fn_custom
         return super().state_dict() | {"_scale_fn_custom": None if f is None else saved_functions([f])[0]}
 
@@ -114,7 +140,19 @@ _ANNEALED = {"cos": annealed_by_cosine, "linear": _annealed_linearly}
 
 
 class OneCycleLR(_WithMomentum):
-    """Up to `max_lr` and then far below the first rate, once in all of training, step by batch; by Smith and Topin."""
+    """Up to `max_lr` and then far below the first rate, once in all of training, step by batch; by Smith and Topin.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1., total_steps=4)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.8117
+    0.2831
+    0.0
+    """
 
     def __init__(self, optimizer: Optimizer, max_lr: Rates, total_steps: int | None = None,
                  epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,

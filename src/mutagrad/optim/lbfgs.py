@@ -56,6 +56,18 @@ class LBFGS(Optimizer):
         """Take a step of up to `max_iter` iterations.
 
         `closure` clears the gradients, computes the loss and its gradients, and returns it.
+
+        >>> import mutagrad as mg
+        >>> w = mg.tensor([3.], requires_grad=True)
+        >>> optimizer = mg.optim.LBFGS([w])
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = (w - 1).square().sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> _ = optimizer.step(closure)
+        >>> w.detach().round()
+        tensor([1.])
         """
         if not callable(closure):
             raise BadArgument("LBFGS: step() needs a closure", why="it evaluates the loss several times in each step",

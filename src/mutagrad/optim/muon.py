@@ -18,6 +18,14 @@ class Muon(PerParameter):
     """For the matrices of hidden layers, by Keller Jordan; the other parameters need another optimizer.
 
     The matrices are orthogonalized in single precision, where PyTorch uses bfloat16: steps differ in the third digit.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.Muon([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.9552, 0.9552])
     """
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,

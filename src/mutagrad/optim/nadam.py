@@ -13,7 +13,16 @@ from .settings import Betas, check_betas, check_positive, plain
 
 
 class NAdam(Elementwise):
-    """Adam that looks one step ahead, by Dozat."""
+    """Adam that looks one step ahead, by Dozat.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.NAdam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.8944, 0.8944])
+    """
 
     counts = ("step", "mu_product")
 

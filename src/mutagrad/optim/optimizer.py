@@ -152,7 +152,15 @@ class Optimizer:
     # ----------------------------------------------------------------------------------------------------------- groups
 
     def add_param_group(self, param_group: Group) -> None:
-        """Adds parameters with settings of their own; what `param_group` does not set has the optimizer's default."""
+        """Adds parameters with settings of their own; what `param_group` does not set has the optimizer's default.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> optimizer.add_param_group({"params": [mg.zeros(3, requires_grad=True)], "lr": 0.5})
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.1, 0.5]
+        """
         name = type(self).__name__
         if not isinstance(param_group, dict):
             raise BadArgument(f"{name}: param_group must be a dict, but got {type(param_group)}",
@@ -201,35 +209,90 @@ class Optimizer:
     # ------------------------------------------------------------------------------------------------------------ hooks
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Calls `hook(optimizer, args, kwargs)` before each step; it may return other (args, kwargs)."""
+        """Calls `hook(optimizer, args, kwargs)` before each step; it may return other (args, kwargs).
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> handle = optimizer.register_step_pre_hook(lambda optimizer, args, kwargs: print("before"))
+        >>> optimizer.step()
+        before
+        """
         return self._step_pre_hooks.put(hook)
 
     def register_step_post_hook(self, hook: Callable[..., None]) -> Handle:
-        """Calls `hook(optimizer, args, kwargs)` after each step."""
+        """Calls `hook(optimizer, args, kwargs)` after each step.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> handle = optimizer.register_step_post_hook(lambda optimizer, args, kwargs: print("after"))
+        >>> optimizer.step()
+        after
+        """
         return self._step_post_hooks.put(hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[[Optimizer], None], prepend: bool = False) -> Handle:
-        """Calls `hook(optimizer)` before `state_dict`."""
+        """Calls `hook(optimizer)` before `state_dict`.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> handle = optimizer.register_state_dict_pre_hook(lambda optimizer: print("saving"))
+        >>> state = optimizer.state_dict()
+        saving
+        """
         return self._state_pre_hooks.put(hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[[Optimizer, StateDict], StateDict | None],
                                       prepend: bool = False) -> Handle:
-        """Calls `hook(optimizer, state_dict)` after `state_dict`; what it returns, if anything, takes its place."""
+        """Calls `hook(optimizer, state_dict)` after `state_dict`; what it returns, if anything, takes its place.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> handle = optimizer.register_state_dict_post_hook(lambda optimizer, state: {**state, "epoch": 3})
+        >>> optimizer.state_dict()["epoch"]
+        3
+        """
         return self._state_post_hooks.put(hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[[Optimizer, StateDict], StateDict | None],
                                           prepend: bool = False) -> Handle:
-        """Calls `hook(optimizer, state_dict)` before loading; what it returns, if anything, is loaded instead."""
+        """Calls `hook(optimizer, state_dict)` before loading; what it returns, if anything, is loaded instead.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> handle = optimizer.register_load_state_dict_pre_hook(lambda optimizer, state: print("loading"))
+        >>> optimizer.load_state_dict(optimizer.state_dict())
+        loading
+        """
         return self._load_pre_hooks.put(hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[[Optimizer], None], prepend: bool = False) -> Handle:
-        """Calls `hook(optimizer)` after loading."""
+        """Calls `hook(optimizer)` after loading.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> handle = optimizer.register_load_state_dict_post_hook(lambda optimizer: print("loaded"))
+        >>> optimizer.load_state_dict(optimizer.state_dict())
+        loaded
+        """
         return self._load_post_hooks.put(hook, prepend)
 
     # ------------------------------------------------------------------------------------------------------------ state
 
     def state_dict(self) -> StateDict:
-        """Return the state by the parameters' numbers, and the groups with these in their place: PyTorch's format."""
+        """Return the state by the parameters' numbers, and the groups with these in their place: PyTorch's format.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> optimizer.state_dict()["param_groups"][0]["lr"]
+        0.1
+        """
         for hook in self._state_pre_hooks.values():
             hook(self)
         numbers: dict[int, int] = {}
@@ -249,7 +312,15 @@ class Optimizer:
         return found
 
     def load_state_dict(self, state_dict: StateDict) -> None:
-        """Takes over the state and the settings that `state_dict` gave, here or in PyTorch."""
+        """Takes over the state and the settings that `state_dict` gave, here or in PyTorch.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> optimizer.load_state_dict(mg.optim.SGD([w], lr=0.5).state_dict())
+        >>> optimizer.param_groups[0]["lr"]
+        0.5
+        """
         state_dict = state_dict.copy()
         for hook in self._load_pre_hooks.values():
             answer = hook(self, state_dict)
@@ -288,7 +359,16 @@ class Optimizer:
     # ------------------------------------------------------------------------------------------------------------ steps
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients of all parameters, or sets them to zero."""
+        """Forgets the gradients of all parameters, or sets them to zero.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> w.sum().backward()
+        >>> optimizer.zero_grad()
+        >>> w.grad is None
+        True
+        """
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -298,7 +378,16 @@ class Optimizer:
                     p._grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Changes the parameters once by their gradients; `closure`, if given, first computes loss and gradients."""
+        """Changes the parameters once by their gradients; `closure`, if given, first computes loss and gradients.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(2, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> w.sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.9000, 0.9000])
+        """
         raise NotImplementedError(f"{type(self).__name__}: an optimizer must define step()")
 
 

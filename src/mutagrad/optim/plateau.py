@@ -51,10 +51,26 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
+        """Whether a reduction was so short ago that no epoch counts as bad.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer).in_cooldown
+        False
+        """
         return self.cooldown_counter > 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Takes the measure of this epoch into account."""
+        """Takes the measure of this epoch into account.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> scheduler = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, factor=0.5)
+        >>> for loss in (1., 2.):
+        ...     scheduler.step(loss)
+        >>> optimizer.param_groups[0]["lr"]
+        0.5
+        """
         current = float(plain(metrics))  # a loss may well have a history
         if epoch is not None:
             warnings.warn(WITH_EPOCH, UserWarning, stacklevel=2)

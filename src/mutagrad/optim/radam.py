@@ -13,7 +13,16 @@ from .settings import Betas, check_betas, check_positive, plain
 
 
 class RAdam(Elementwise):
-    """Adam with rectified steps, by Liu and others."""
+    """Adam with rectified steps, by Liu and others.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.RAdam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.8000, 0.8000])
+    """
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: Betas = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,

@@ -13,7 +13,16 @@ from .settings import check_positive, plain
 
 
 class RMSprop(Elementwise):
-    """Divides by the root of a running average of squares, or of the variance if `centered`; by Hinton."""
+    """Divides by the root of a running average of squares, or of the variance if `centered`; by Hinton.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.RMSprop([w], lr=0.01)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.9000, 0.9000])
+    """
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
                  weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,

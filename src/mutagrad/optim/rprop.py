@@ -14,7 +14,16 @@ from .settings import check_positive, plain
 
 
 class Rprop(Elementwise):
-    """A step size for each element, which grows while the gradient's sign stays the same; by Riedmiller and Braun."""
+    """A step size for each element, which grows while the gradient's sign stays the same; by Riedmiller and Braun.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(2, 2, requires_grad=True)
+    >>> optimizer = mg.optim.Rprop([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()[0]
+    tensor([0.9000, 0.9000])
+    """
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
                  step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,

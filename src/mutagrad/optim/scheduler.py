@@ -68,6 +68,17 @@ class LRScheduler:
     """Base: a subclass defines `get_lr`, the rates for epoch `last_epoch`.
 
     A closed form of them, if any, is `_get_closed_form_lr`.
+
+    >>> import mutagrad as mg
+    >>> class Halving(mg.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [rate * 0.5 ** self.last_epoch for rate in self.base_lrs]
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = Halving(optimizer)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     _get_lr_called_within_step = False
@@ -98,23 +109,63 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything but the optimizer."""
+        """Return everything but the optimizer.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> scheduler = mg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler.state_dict()["last_epoch"]
+        0
+        """
         return {key: value for key, value in self.__dict__.items() if key not in self._not_saved}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` gave."""
+        """Takes over what `state_dict` gave.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> scheduler = mg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler.load_state_dict({**scheduler.state_dict(), "gamma": 0.1})
+        >>> scheduler.gamma
+        0.1
+        """
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Rate]:
-        """Return the rates that were set last."""
+        """Return the rates that were set last.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> scheduler = mg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler.get_last_lr()
+        [1.0]
+        """
         return self._last_lr
 
     def get_lr(self) -> list[Rate]:
-        """Return the rates to be set now; to look at those in use, `get_last_lr`."""
+        """Return the rates to be set now; to look at those in use, `get_last_lr`.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> class Halving(mg.optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [rate * 0.5 ** self.last_epoch for rate in self.base_lrs]
+        >>> Halving(optimizer).get_last_lr()
+        [1.0]
+        """
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes to the next epoch."""
+        """Goes to the next epoch.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> scheduler = mg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
+        """
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
             warnings.warn("lr_scheduler.step() was called before optimizer.step(): the first learning rate of the "
                           "schedule is skipped. Call optimizer.step() first.", UserWarning, stacklevel=2)

@@ -48,7 +48,19 @@ class _ByFunction(LRScheduler):
 
 
 class LambdaLR(_ByFunction):
-    """The first rate times a function of the epoch."""
+    """The first rate times a function of the epoch.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.5
+    0.3333
+    0.25
+    """
 
     def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
@@ -56,7 +68,19 @@ class LambdaLR(_ByFunction):
 
 
 class MultiplicativeLR(_ByFunction):
-    """The present rate times a function of the epoch."""
+    """The present rate times a function of the epoch.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.5
+    0.25
+    0.125
+    """
 
     def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
@@ -66,7 +90,19 @@ class MultiplicativeLR(_ByFunction):
 
 
 class StepLR(LRScheduler):
-    """Times `gamma` every `step_size` epochs."""
+    """Times `gamma` every `step_size` epochs.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    1.0
+    0.1
+    0.1
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
@@ -82,7 +118,19 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times `gamma` at each of the milestones."""
+    """Times `gamma` at each of the milestones.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.1)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.1
+    0.1
+    0.01
+    """
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
                  last_epoch: int = -1) -> None:
@@ -101,7 +149,19 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times `factor` for the first `total_iters` epochs."""
+    """Times `factor` for the first `total_iters` epochs.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.5
+    1.0
+    1.0
+    """
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
                  last_epoch: int = -1) -> None:
@@ -122,7 +182,19 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs."""
+    """Times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.75
+    1.0
+    1.0
+    """
 
     def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
                  total_iters: int = 5, last_epoch: int = -1) -> None:
@@ -151,7 +223,19 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times `gamma` every epoch."""
+    """Times `gamma` every epoch.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.5
+    0.25
+    0.125
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -166,7 +250,19 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Down to zero in `total_iters` epochs, as a power of what is left."""
+    """Down to zero in `total_iters` epochs, as a power of what is left.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.75
+    0.5
+    0.25
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power
@@ -185,7 +281,19 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the first rate to `eta_min` in `T_max` epochs, then back."""
+    """Half a cosine from the first rate to `eta_min` in `T_max` epochs, then back.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.8536
+    0.5
+    0.1464
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
@@ -210,7 +318,19 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine again and again: the first in `T_0` epochs, each next one `T_mult` times as long."""
+    """Half a cosine again and again: the first in `T_0` epochs, each next one `T_mult` times as long.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     print(round(scheduler.get_last_lr()[0], 4))
+    0.5
+    1.0
+    0.5
+    """
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0,
                  last_epoch: int = -1) -> None:
@@ -231,7 +351,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (rate - self.eta_min) * height / 2 for rate in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Goes to the next epoch, or to any time, such as 3.5 epochs."""
+        """Goes to the next epoch, or to any time, such as 3.5 epochs.
+
+        >>> import mutagrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+        >>> scheduler = mg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> [round(rate, 4) for rate in scheduler.get_last_lr()]
+        [0.5]
+        """
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:

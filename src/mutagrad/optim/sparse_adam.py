@@ -17,6 +17,15 @@ class SparseAdam(Optimizer):
     """Adam in which a row that a step did not touch stays as it is, with its averages.
 
     A row counts as touched where its gradient is not zero throughout.
+
+    >>> import mutagrad as mg
+    >>> table = mg.nn.Embedding(3, 1, sparse=True)
+    >>> optimizer = mg.optim.SparseAdam(table.parameters(), lr=0.1)
+    >>> before = table.weight.detach().clone()
+    >>> table(mg.tensor([1])).sum().backward()
+    >>> optimizer.step()
+    >>> (table.weight.detach() - before).flatten()
+    tensor([ 0.0000, -0.1000,  0.0000])
     """
 
     counts = ()

@@ -31,7 +31,13 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
-    """Return a rule for `AveragedModel`: an average in which older weights count less and less."""
+    """Return a rule for `AveragedModel`: an average in which older weights count less and less.
+
+    >>> import mutagrad as mg
+    >>> rule = mg.optim.swa_utils.get_ema_avg_fn(0.9)
+    >>> rule(mg.tensor(1.), mg.tensor(2.), 5)
+    tensor(1.1000)
+    """
     _check_decay(decay)
 
     @no_grad()
@@ -42,7 +48,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
-    """Return a rule for `AveragedModel`: the mean of all weights."""
+    """Return a rule for `AveragedModel`: the mean of all weights.
+
+    >>> import mutagrad as mg
+    >>> rule = mg.optim.swa_utils.get_swa_avg_fn()
+    >>> rule(mg.tensor(1.), mg.tensor(4.), 2)
+    tensor(2.)
+    """
 
     @no_grad()
     def swa_update(averaged: Tensor, current: Tensor, num_averaged: int | Tensor) -> Any:
@@ -52,7 +64,14 @@ def get_swa_avg_fn() -> Callable[..., Any]:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
-    """Return what `get_ema_avg_fn` does, for lists of parameters that are changed in place."""
+    """Return what `get_ema_avg_fn` does, for lists of parameters that are changed in place.
+
+    >>> import mutagrad as mg
+    >>> averages = [mg.tensor(1.)]
+    >>> mg.optim.swa_utils.get_ema_multi_avg_fn(0.9)(averages, [mg.tensor(2.)], 5)
+    >>> averages
+    [tensor(1.1000)]
+    """
     _check_decay(decay)
 
     @no_grad()
@@ -64,7 +83,14 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
 
 
 def get_swa_multi_avg_fn() -> Callable[..., None]:
-    """Return what `get_swa_avg_fn` does, for lists of parameters that are changed in place."""
+    """Return what `get_swa_avg_fn` does, for lists of parameters that are changed in place.
+
+    >>> import mutagrad as mg
+    >>> averages = [mg.tensor(1.)]
+    >>> mg.optim.swa_utils.get_swa_multi_avg_fn()(averages, [mg.tensor(4.)], 2)
+    >>> averages
+    [tensor(2.)]
+    """
 
     @no_grad()
     def swa_update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: int | Tensor) -> None:
@@ -114,7 +140,15 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
-        """Takes the present weights of `model` into the average."""
+        """Takes the present weights of `model` into the average.
+
+        >>> import mutagrad as mg
+        >>> model = mg.nn.Linear(2, 1)
+        >>> averaged = mg.optim.swa_utils.AveragedModel(model)
+        >>> averaged.update_parameters(model)
+        >>> averaged.n_averaged
+        tensor(1)
+        """
         means, values = self._averaged(self.module), [v.detach() for v in self._averaged(model)]
         if is_replayed():
             self._update_replayed(means, values)
@@ -147,7 +181,14 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: device | str | None = None) -> None:
-    """Computes the running means and variances of all batch normalizations anew, over the batches of `loader`."""
+    """Computes the running means and variances of all batch normalizations anew, over the batches of `loader`.
+
+    >>> import mutagrad as mg
+    >>> norm = mg.nn.BatchNorm1d(1)
+    >>> mg.optim.swa_utils.update_bn([mg.tensor([[1.], [3.]])], norm)
+    >>> norm.running_mean
+    tensor([2.])
+    """
     momenta = {}
     for module in model.modules():
         if isinstance(module, _BatchNorm):
@@ -170,7 +211,16 @@ _SHARES: dict[str, Callable[[float], float]] = {"cos": lambda t: (1 - cos(pi * t
 
 
 class SWALR(LRScheduler):
-    """From the present rate to `swa_lr` in `anneal_epochs` epochs, and then constant."""
+    """From the present rate to `swa_lr` in `anneal_epochs` epochs, and then constant.
+
+    >>> import mutagrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.)
+    >>> scheduler = mg.optim.swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.75]
+    """
 
     def __init__(self, optimizer: Optimizer, swa_lr: Rates, anneal_epochs: int = 10, anneal_strategy: str = "cos",
                  last_epoch: int = -1) -> None:

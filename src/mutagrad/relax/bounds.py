@@ -40,7 +40,12 @@ def _log1pexp(x: Tensor) -> Tensor:
 
 
 def minimum(input: Tensor, other: Tensor | float, *, temperature: Tensor | float = 1.0) -> Tensor:
-    """Return the smaller of two, rounded where they meet. As the temperature goes to 0: `mutagrad.minimum(x, y)`."""
+    """Return the smaller of two, rounded where they meet. As the temperature goes to 0: `mutagrad.minimum(x, y)`.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.minimum(mg.tensor([1., 2.]), mg.tensor([3., 2.]))
+    tensor([0.8731, 1.3069])
+    """
     x, t = floating(input, "relax.minimum"), positive(temperature, input, "relax.minimum")
     return -_larger(-x, -operand(other, x, "relax.minimum"), t)
 
@@ -51,6 +56,10 @@ def max(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = F
 
     Its gradient is softmax(x / temperature). As the temperature goes to 0: `mutagrad.amax(x, dim)`, whose gradient is
     shared among the largest.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.max(mg.tensor([1., 3., 2.])), mg.relax.max(mg.tensor([1., 3., 2.]), temperature=0.1)
+    (tensor(3.4076), tensor(3.0000))
     """
     return _largest(floating(input, "relax.max"), dim, keepdim, temperature, "relax.max")
 
@@ -66,7 +75,12 @@ def _largest(input: Tensor, dim: int | Sequence[int] | None, keepdim: bool, temp
 
 def min(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *,
         temperature: Tensor | float = 1.0) -> Tensor:
-    """Return the smallest element, too small by at most temperature * log(n). The limit is `mutagrad.amin(x, dim)`."""
+    """Return the smallest element, too small by at most temperature * log(n). The limit is `mutagrad.amin(x, dim)`.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.min(mg.tensor([1., 3., 2.])), mg.relax.min(mg.tensor([1., 3., 2.]), temperature=0.1)
+    (tensor(0.5924), tensor(1.0000))
+    """
     return -_largest(-floating(input, "relax.min"), dim, keepdim, temperature, "relax.min")
 
 

@@ -122,7 +122,12 @@ def _coordinates(sizes: list[int], like: Tensor) -> Tensor:
 
 def argmin(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *,
            temperature: Tensor | float = 1.0) -> Tensor:
-    """Return `argmax(-x)`. As the temperature goes to 0: `mutagrad.argmin(x, dim)`."""
+    """Return `argmax(-x)`. As the temperature goes to 0: `mutagrad.argmin(x, dim)`.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.argmin(mg.tensor([3., 1., 2.]), dim=0, temperature=0.01)
+    tensor(1.)
+    """
     return _position(-floating(input, "relax.argmin"), dim, keepdim, temperature, "relax.argmin")
 
 
@@ -136,6 +141,11 @@ def gumbel_softmax(logits: Tensor, dim: int = -1, hard: bool = False, *, tempera
 
     Jang, Gu & Poole; Maddison, Mnih & Teh (both 2017). It is `nn.functional.gumbel_softmax`, with exact values if
     `hard`.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.relax.gumbel_softmax(mg.zeros(3), hard=True).sum().item()
+    1.0
     """
     t = positive(temperature, floating(logits, "relax.gumbel_softmax"), "relax.gumbel_softmax")
     dim = filled_dim(logits, dim, "relax.gumbel_softmax")
@@ -149,6 +159,11 @@ def bernoulli(logits: Tensor, hard: bool = False, *, temperature: Tensor | float
 
     As the temperature goes to 0: `mutagrad.bernoulli(sigmoid(logits))`; so are the values with `hard`. It is
     `gumbel_softmax` for two categories, which Maddison, Mnih & Teh (2017) call binary concrete.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.relax.bernoulli(mg.zeros(3), hard=True).shape
+    mutagrad.Size([3])
     """
     t = positive(temperature, floating(logits, "relax.bernoulli"), "relax.bernoulli")
     score = logits + rand(logits.shape, dtype=logits.dtype, device=logits.device, generator=generator).logit()

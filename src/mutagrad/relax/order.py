@@ -80,7 +80,12 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *,
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, temperature: Tensor | float = 1.0) -> Tensor:
-    """Return the indices of `sort`. As the temperature goes to 0: `mutagrad.argsort(x, dim)`."""
+    """Return the indices of `sort`. As the temperature goes to 0: `mutagrad.argsort(x, dim)`.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.argsort(mg.tensor([3., 1., 2.]), temperature=0.01).round()
+    tensor([1., 2., 0.])
+    """
     return _sorted(input, None, dim, descending, temperature, "relax.argsort")[1]
 
 
@@ -89,6 +94,10 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, *,
     """Return the first k of `sort(x, descending=largest)`, at the cost of k rows.
 
     As the temperature goes to 0: `mutagrad.topk(x, k)`. For k = 1 the index is `relax.argmax(x, dim)`.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.topk(mg.tensor([3., 1., 2.]), 2, temperature=0.01).values
+    tensor([3., 2.])
     """
     return return_types.topk(*_sorted(input, k, dim, largest, temperature, "relax.topk"))
 

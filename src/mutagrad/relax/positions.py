@@ -156,13 +156,23 @@ def gather(input: Tensor, dim: int, positions: Tensor, *, mode: Mode = "linear",
 
 def scatter_(input: Tensor, dim: int, positions: Tensor, values: Tensor | float, *,
              outside: Outside = "error") -> Tensor:
-    """Overwrite in each row at its own positions along `dim`, in place: `x.scatter_` for fractional positions."""
+    """Overwrite in each row at its own positions along `dim`, in place: `x.scatter_` for fractional positions.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.scatter_(mg.zeros(4), 0, mg.tensor([1.]), mg.tensor([5.]))
+    tensor([0., 5., 0., 0.])
+    """
     return _write(input, _rows(input, dim, positions, "relax.scatter_"), values, outside, "relax.scatter_")
 
 
 def scatter_add_(input: Tensor, dim: int, positions: Tensor, values: Tensor | float, *, mode: Mode = "linear",
                  outside: Outside = "error") -> Tensor:
-    """Add in each row at its own positions along `dim`, in place: `x.scatter_add_` for fractional positions."""
+    """Add in each row at its own positions along `dim`, in place: `x.scatter_add_` for fractional positions.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.scatter_add_(mg.zeros(4), 0, mg.tensor([1.25]), mg.tensor([4.]))
+    tensor([0., 3., 1., 0.])
+    """
     rows = _rows(input, dim, positions, "relax.scatter_add_")
     return _add(input, rows, values, mode, outside, "relax.scatter_add_")
 

@@ -27,12 +27,22 @@ def round(input: Tensor, *, temperature: Tensor | float = 0.1) -> Tensor:
 
 
 def floor(input: Tensor, *, temperature: Tensor | float = 0.1) -> Tensor:
-    """Return round(x - 1/2). As the temperature goes to 0: `mutagrad.floor(x)` everywhere but at integers."""
+    """Return round(x - 1/2). As the temperature goes to 0: `mutagrad.floor(x)` everywhere but at integers.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.floor(mg.tensor([1.5]), temperature=0.01)
+    tensor([1.])
+    """
     return _stairs(floating(input, "relax.floor") - 0.5, positive(temperature, input, "relax.floor"))
 
 
 def ceil(input: Tensor, *, temperature: Tensor | float = 0.1) -> Tensor:
-    """Return round(x + 1/2). As the temperature goes to 0: `mutagrad.ceil(x)` everywhere but at integers."""
+    """Return round(x + 1/2). As the temperature goes to 0: `mutagrad.ceil(x)` everywhere but at integers.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.ceil(mg.tensor([1.5]), temperature=0.01)
+    tensor([2.])
+    """
     return _stairs(floating(input, "relax.ceil") + 0.5, positive(temperature, input, "relax.ceil"))
 
 

@@ -29,7 +29,12 @@ def logistic(x: Tensor, temperature: Tensor | float, name: str) -> Tensor:
 
 
 def sign(input: Tensor, *, temperature: Tensor | float = 1.0) -> Tensor:
-    """Return tanh(x / temperature). As the temperature goes to 0: `mutagrad.sign(x)`."""
+    """Return tanh(x / temperature). As the temperature goes to 0: `mutagrad.sign(x)`.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.sign(mg.tensor([-1., 0., 3.]))
+    tensor([-0.7616,  0.0000,  0.9951])
+    """
     return (floating(input, "relax.sign") / positive(temperature, input, "relax.sign")).tanh()
 
 
@@ -41,22 +46,41 @@ def gt(input: Tensor, other: Tensor | float, *, temperature: Tensor | float = 1.
     """Return how much greater than `other` each element is, from 0 to 1; 1/2 where they are equal.
 
     As the temperature goes to 0: `(x > other).float()` wherever they differ.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.gt(mg.tensor([1., 2.]), mg.tensor([2., 2.]))
+    tensor([0.2689, 0.5000])
     """
     return logistic(_difference(input, other, "relax.gt"), temperature, "relax.gt")
 
 
 def lt(input: Tensor, other: Tensor | float, *, temperature: Tensor | float = 1.0) -> Tensor:
-    """Return 1 - gt. As the temperature goes to 0: `(x < other).float()` wherever they differ."""
+    """Return 1 - gt. As the temperature goes to 0: `(x < other).float()` wherever they differ.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.lt(mg.tensor([1., 2.]), mg.tensor([2., 2.]))
+    tensor([0.7311, 0.5000])
+    """
     return logistic(-_difference(input, other, "relax.lt"), temperature, "relax.lt")
 
 
 def ge(input: Tensor, other: Tensor | float, *, temperature: Tensor | float = 1.0) -> Tensor:
-    """Return what `gt` does: the two differ at a single point only, where both are 1/2."""
+    """Return what `gt` does: the two differ at a single point only, where both are 1/2.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.ge(mg.tensor([1., 2.]), mg.tensor([2., 2.]))
+    tensor([0.2689, 0.5000])
+    """
     return logistic(_difference(input, other, "relax.ge"), temperature, "relax.ge")
 
 
 def le(input: Tensor, other: Tensor | float, *, temperature: Tensor | float = 1.0) -> Tensor:
-    """Return what `lt` does: the two differ at a single point only, where both are 1/2."""
+    """Return what `lt` does: the two differ at a single point only, where both are 1/2.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.le(mg.tensor([1., 2.]), mg.tensor([2., 2.]))
+    tensor([0.7311, 0.5000])
+    """
     return logistic(-_difference(input, other, "relax.le"), temperature, "relax.le")
 
 
@@ -64,6 +88,10 @@ def eq(input: Tensor, other: Tensor | float, *, temperature: Tensor | float = 1.
     """Return 1 where the elements are equal, and less the farther apart they are: 4 gt lt, a bump.
 
     As the temperature goes to 0: `(x == other).float()`.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.eq(mg.tensor([1., 1.]), mg.tensor([1., 3.]))
+    tensor([1.0000, 0.4200])
     """
     return _bump(_difference(input, other, "relax.eq"), temperature, "relax.eq")
 
@@ -73,7 +101,12 @@ def _bump(away: Tensor, temperature: Tensor | float, name: str) -> Tensor:
 
 
 def ne(input: Tensor, other: Tensor | float, *, temperature: Tensor | float = 1.0) -> Tensor:
-    """Return 1 - eq. As the temperature goes to 0: `(x != other).float()`."""
+    """Return 1 - eq. As the temperature goes to 0: `(x != other).float()`.
+
+    >>> import mutagrad as mg
+    >>> mg.relax.ne(mg.tensor([1., 1.]), mg.tensor([1., 3.]))
+    tensor([0.0000, 0.5800])
+    """
     return 1 - _bump(_difference(input, other, "relax.ne"), temperature, "relax.ne")
 
 

@@ -44,14 +44,35 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
+        """Return whether indices are checked in full.
+
+        >>> import mutagrad as mg
+        >>> mg.sparse.check_sparse_tensor_invariants.is_enabled()
+        False
+        """
         return check_sparse_tensor_invariants._on
 
     @staticmethod
     def enable() -> None:
+        """Check indices in full from now on.
+
+        >>> import mutagrad as mg
+        >>> mg.sparse.check_sparse_tensor_invariants.enable()
+        >>> mg.sparse.check_sparse_tensor_invariants.is_enabled()
+        True
+        >>> mg.sparse.check_sparse_tensor_invariants.disable()
+        """
         check_sparse_tensor_invariants._on = True
 
     @staticmethod
     def disable() -> None:
+        """Do not check indices in full from now on, which is so unless something else is asked for.
+
+        >>> import mutagrad as mg
+        >>> mg.sparse.check_sparse_tensor_invariants.disable()
+        >>> mg.sparse.check_sparse_tensor_invariants.is_enabled()
+        False
+        """
         check_sparse_tensor_invariants._on = False
 
     def __enter__(self) -> None:
@@ -153,7 +174,12 @@ def empty_compressed(size: Sequence[int], wanted: Layout, blocksize: Sequence[in
 
 
 def empty_of(size: Sequence[int], wanted: Layout, dtype: ElementType | None = None) -> Any:
-    """Return what `zeros(size, layout=wanted)` is."""
+    """Return what `zeros(size, layout=wanted)` is.
+
+    >>> import mutagrad as mg
+    >>> mg.sparse.empty_of((2, 3), mg.sparse_coo).shape
+    mutagrad.Size([2, 3])
+    """
     if wanted in IN_BLOCKS:
         raise ShapeError(f"empty: {wanted} has blocks of a size that is not known here",
                          fix="mutagrad.zeros(size).to_sparse_bsr(blocksize)")
@@ -167,7 +193,14 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
                              layout: Layout | None = None, device: Device | str | int | None = None,
                              pin_memory: bool = False, requires_grad: bool = False,
                              check_invariants: bool | None = None) -> Any:
-    """Make a sparse matrix of one of the compressed layouts, or a batch of some."""
+    """Make a sparse matrix of one of the compressed layouts, or a batch of some.
+
+    >>> import mutagrad as mg
+    >>> x = mg.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], layout=mg.sparse_csr)
+    >>> x.to_dense()
+    tensor([[0., 3.],
+            [4., 0.]])
+    """
     if layout not in _NAMES:
         raise BadArgument(f"sparse_compressed_tensor: layout={layout} is none of the compressed ones",
                           fix="layout=mutagrad.sparse_csr")
@@ -253,17 +286,38 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Se
 
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Sequence[int] | None = None,
                       **settings: Any) -> Any:
-    """Make a sparse matrix of where each column begins, the row of each value, and values; or a batch of some."""
+    """Make a sparse matrix of where each column begins, the row of each value, and values; or a batch of some.
+
+    >>> import mutagrad as mg
+    >>> x = mg.sparse_csc_tensor([0, 1, 2], [1, 0], [3., 4.])
+    >>> x.to_dense()
+    tensor([[0., 4.],
+            [3., 0.]])
+    """
     return _made(sparse_csc, ccol_indices, row_indices, values, size, settings)
 
 
 def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Sequence[int] | None = None,
                       **settings: Any) -> Any:
-    """Make a sparse matrix of where each row of blocks begins, the column of each block, and blocks of values."""
+    """Make a sparse matrix of where each row of blocks begins, the column of each block, and blocks of values.
+
+    >>> import mutagrad as mg
+    >>> x = mg.sparse_bsr_tensor([0, 1], [0], mg.ones(1, 2, 2), size=(2, 2))
+    >>> x.to_dense()
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     return _made(sparse_bsr, crow_indices, col_indices, values, size, settings)
 
 
 def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Sequence[int] | None = None,
                       **settings: Any) -> Any:
-    """Make a sparse matrix of where each column of blocks begins, the row of each block, and blocks of values."""
+    """Make a sparse matrix of where each column of blocks begins, the row of each block, and blocks of values.
+
+    >>> import mutagrad as mg
+    >>> x = mg.sparse_bsc_tensor([0, 1], [0], mg.ones(1, 2, 2), size=(2, 2))
+    >>> x.to_dense()
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     return _made(sparse_bsc, ccol_indices, row_indices, values, size, settings)

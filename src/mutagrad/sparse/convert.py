@@ -25,7 +25,13 @@ Blocks = Sequence[int] | int | None
 
 
 def to_dense(self: Tensor, dtype: dtypes.dtype | type | None = None, *, masked_grad: bool | None = None) -> Any:
-    """Return all elements, zeros included, as an ordinary tensor."""
+    """Return all elements, zeros included, as an ordinary tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.eye(2).to_sparse().to_dense()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if not isinstance(self, SparseTensor):
         return self if dtype is None else self.to(dtype)
     if masked_grad is False and self.requires_grad:
@@ -117,27 +123,53 @@ def _whole_blocks(x: Tensor, dense: int, blocksize: Sequence[int]) -> Coordinate
 
 
 def to_sparse_coo(self: Tensor) -> Any:
-    """Return the tensor in coordinates."""
+    """Return the tensor in coordinates.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([[0., 3.], [4., 0.]]).to_sparse_coo().indices()
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return _to_coo(tensor_argument(self, "to_sparse_coo"), None)
 
 
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Any:
-    """Return the tensor with its rows compressed."""
+    """Return the tensor with its rows compressed.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([[0., 3.], [4., 0.]]).to_sparse_csr().values()
+    tensor([3., 4.])
+    """
     return _to_compressed(tensor_argument(self, "to_sparse_csr"), sparse_csr, None, dense_dim)
 
 
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Any:
-    """Return the tensor with its columns compressed."""
+    """Return the tensor with its columns compressed.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([[0., 3.], [4., 0.]]).to_sparse_csc().values()
+    tensor([4., 3.])
+    """
     return _to_compressed(tensor_argument(self, "to_sparse_csc"), sparse_csc, None, dense_dim)
 
 
 def to_sparse_bsr(self: Tensor, blocksize: Sequence[int] | int, dense_dim: int | None = None) -> Any:
-    """Return the tensor as blocks, with their rows compressed."""
+    """Return the tensor as blocks, with their rows compressed.
+
+    >>> import mutagrad as mg
+    >>> mg.eye(4).to_sparse_bsr((2, 2)).values().shape
+    mutagrad.Size([2, 2, 2])
+    """
     return _to_compressed(tensor_argument(self, "to_sparse_bsr"), sparse_bsr, blocksize, dense_dim)
 
 
 def to_sparse_bsc(self: Tensor, blocksize: Sequence[int] | int, dense_dim: int | None = None) -> Any:
-    """Return the tensor as blocks, with their columns compressed."""
+    """Return the tensor as blocks, with their columns compressed.
+
+    >>> import mutagrad as mg
+    >>> mg.eye(4).to_sparse_bsc((2, 2)).values().shape
+    mutagrad.Size([2, 2, 2])
+    """
     return _to_compressed(tensor_argument(self, "to_sparse_bsc"), sparse_bsc, blocksize, dense_dim)
 
 

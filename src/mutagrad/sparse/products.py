@@ -316,7 +316,12 @@ def mm(sparse: Any, dense: Any, reduce: str = "sum") -> Any:
 
 
 def spmm(sparse: Any, dense: Any) -> Any:
-    """Do `sparse.mm`, under its older name."""
+    """Do `sparse.mm`, under its older name.
+
+    >>> import mutagrad as mg
+    >>> mg.dsmm(mg.ones(1, 2), mg.eye(2).to_sparse())
+    tensor([[1., 1.]])
+    """
     return mm(sparse, dense)
 
 
@@ -329,7 +334,15 @@ def _occupied(x: Any, product: Tensor) -> tuple[Array, Tensor]:
 
 
 def hspmm(mat1: Any, mat2: Tensor, *, out: Any = None) -> Any:
-    """Multiply a sparse matrix by a dense one: those rows that are not empty, as a tensor with a dense dimension."""
+    """Multiply a sparse matrix by a dense one: those rows that are not empty, as a tensor with a dense dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.hsmm(mg.eye(2).to_sparse(), mg.ones(2, 1))
+    tensor(indices=tensor([[0, 1]]),
+           values=tensor([[1.],
+                          [1.]]),
+           size=(2, 1), nnz=2, layout=mutagrad.sparse_coo)
+    """
     rows, values = _occupied(mat1, _product("hspmm", mat1, mat2))
     return _given_out("hspmm", Coordinates.of(index_of(rows[None]), values, (mat1.shape[0], mat2.shape[1]), True), out)
 
@@ -338,7 +351,13 @@ hsmm = hspmm
 
 
 def smm(input: Any, mat: Tensor) -> Any:
-    """Multiply a sparse matrix by a dense one: a sparse matrix of those rows that are not empty."""
+    """Multiply a sparse matrix by a dense one: a sparse matrix of those rows that are not empty.
+
+    >>> import mutagrad as mg
+    >>> mg.smm(mg.eye(2).to_sparse(), mg.ones(2, 1)).to_dense()
+    tensor([[1.],
+            [1.]])
+    """
     if not isinstance(input, SparseTensor):
         raise NotSupported("smm: expects a sparse matrix", fix="x.to_sparse()")
     rows, values = _occupied(input, _product("smm", input, mat))
@@ -348,14 +367,26 @@ def smm(input: Any, mat: Tensor) -> Any:
 
 
 def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """Return `beta * input + alpha * (mat1 @ mat2)`, of sparse `input` and `mat1`, as a sparse matrix."""
+    """Return `beta * input + alpha * (mat1 @ mat2)`, of sparse `input` and `mat1`, as a sparse matrix.
+
+    >>> import mutagrad as mg
+    >>> x = mg.eye(2).to_sparse()
+    >>> mg.sspaddmm(x, x, mg.ones(2, 2)).to_dense()
+    tensor([[2., 1.],
+            [1., 2.]])
+    """
     if not isinstance(input, SparseTensor):
         raise NotSupported("sspaddmm: expects a sparse matrix", fix="x.to_sparse()")
     return _given_out("sspaddmm", add(mul(input, beta), smm(mat1, mat2), alpha=alpha), out)
 
 
 def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """Return `beta * input + alpha * (mat1 @ mat2)` at the places of a sparse `input`."""
+    """Return `beta * input + alpha * (mat1 @ mat2)` at the places of a sparse `input`.
+
+    >>> import mutagrad as mg
+    >>> mg.sparse.sampled_addmm(mg.eye(2).to_sparse_csr(), mg.ones(2, 3), mg.ones(3, 2)).values()
+    tensor([4., 4.])
+    """
     if not isinstance(input, SparseTensor):
         raise BadArgument("sampled_addmm: Expected self to have sparse csr layout", fix="input.to_sparse_csr()")
     shapes = [*input.shape[:-1], mat1.shape[-1]], [*input.shape[:-2], mat1.shape[-1], input.shape[-1]]

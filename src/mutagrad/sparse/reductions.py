@@ -104,7 +104,12 @@ def softmax(input: Any, dim: int, *, dtype: ElementType | None = None) -> Any:
 
 
 def log_softmax(input: Any, dim: int, *, dtype: ElementType | None = None) -> Any:
-    """Return the logarithm of `sparse.softmax`."""
+    """Return the logarithm of `sparse.softmax`.
+
+    >>> import mutagrad as mg
+    >>> mg.sparse.log_softmax(mg.eye(2).to_sparse(), 1).values()
+    tensor([0., 0.])
+    """
     return _softmax(input, dim, dtype, True)
 
 

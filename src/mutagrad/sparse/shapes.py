@@ -409,7 +409,12 @@ def _numbered(places: Array, size: Sequence[int]) -> Array:
 
 
 def sparse_resize_(self: Any, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Any:
-    """Change the size of a sparse tensor, which keeps its entries."""
+    """Change the size of a sparse tensor, which keeps its entries.
+
+    >>> import mutagrad as mg
+    >>> mg.eye(2).to_sparse().sparse_resize_((3, 3), 2, 0).shape
+    mutagrad.Size([3, 3])
+    """
     x = self if isinstance(self, Coordinates) else coordinates(self)
     if sparse_dim + dense_dim != len(size):
         raise ShapeError(f"sparse_resize_: {sparse_dim} sparse and {dense_dim} dense dimensions are not {len(size)}")
@@ -423,13 +428,23 @@ def sparse_resize_(self: Any, size: Sequence[int], sparse_dim: int, dense_dim: i
 
 
 def sparse_resize_and_clear_(self: Any, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Any:
-    """Change the size of a sparse tensor, which loses its entries."""
+    """Change the size of a sparse tensor, which loses its entries.
+
+    >>> import mutagrad as mg
+    >>> mg.eye(2).to_sparse().sparse_resize_and_clear_((3, 3), 2, 0).to_dense().sum()
+    tensor(0.)
+    """
     self._become(empty_coo(size, dense_dim, self.dtype))
     return self
 
 
 def resize_as_sparse_(self: Any, the_template: Any) -> Any:
-    """Change the size of a sparse tensor to that of another one."""
+    """Change the size of a sparse tensor to that of another one.
+
+    >>> import mutagrad as mg
+    >>> mg.eye(2).to_sparse().resize_as_sparse_(mg.eye(3).to_sparse()).shape
+    mutagrad.Size([3, 3])
+    """
     return sparse_resize_(self, tuple(the_template.shape), the_template.sparse_dim(), the_template.dense_dim())
 
 

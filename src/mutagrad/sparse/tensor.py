@@ -41,7 +41,13 @@ def _no_memory(self: Any) -> NoReturn:
 
 
 class SparseTensor(Tensor):
-    """What all layouts have in common: values with a history, a size, and no memory of all elements."""
+    """What all layouts have in common: values with a history, a size, and no memory of all elements.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([[0., 3.], [4., 0.]]).to_sparse()
+    >>> x.values()
+    tensor([3., 4.])
+    """
 
     __slots__ = ()
     __torch_function__: Any = disabled_torch_function  # a layout of Tensor, no class that takes calls over
@@ -147,7 +153,13 @@ class SparseTensor(Tensor):
         raise refused("nbytes", "its parts have memory of their own", "x.indices().nbytes + x.values().nbytes")
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Answer no: its elements do not lie in memory one after the other."""
+        """Answer no: its elements do not lie in memory one after the other.
+
+        >>> import mutagrad as mg
+        >>> x = mg.tensor([[0., 3.], [4., 0.]]).to_sparse()
+        >>> x.coalesce().values().is_contiguous()
+        True
+        """
         return False
 
     def stride(self, dim: int | None = None) -> NoReturn:
@@ -165,7 +177,13 @@ class SparseTensor(Tensor):
     untyped_storage = storage
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:  # type: ignore[override]
-        """Return the name of its class in PyTorch's older way; given a type, the tensor in that type."""
+        """Return the name of its class in PyTorch's older way; given a type, the tensor in that type.
+
+        >>> import mutagrad as mg
+        >>> x = mg.tensor([[0., 3.], [4., 0.]]).to_sparse()
+        >>> x.type()
+        'torch.sparse.FloatTensor'
+        """
         if dtype is not None:
             return self.to(getattr(dtype, "dtype", dtype))
         return f"torch.sparse.{CLASS_NAMES.get(self.dtype, self.dtype.name + 'Tensor')}"
@@ -195,7 +213,13 @@ class SparseTensor(Tensor):
         self.requires_grad_(wanted)
 
     def requires_grad_(self: S, requires_grad: bool = True) -> S:
-        """Make this a leaf, whose `.grad` will be the derivative with respect to its values as they are now."""
+        """Make this a leaf, whose `.grad` will be the derivative with respect to its values as they are now.
+
+        >>> import mutagrad as mg
+        >>> x = mg.tensor([[0., 3.], [4., 0.]]).to_sparse()
+        >>> x.requires_grad_().requires_grad
+        True
+        """
         if requires_grad and not self.requires_grad:
             self._numbers = self._numbers.detach()
         self._numbers.requires_grad_(requires_grad)
@@ -262,7 +286,13 @@ class SparseTensor(Tensor):
         return mine.shape == places.shape and bool((mine == places).all()), numbers
 
     def detach(self: S) -> S:
-        """Return the same values without the history."""
+        """Return the same values without the history.
+
+        >>> import mutagrad as mg
+        >>> x = mg.tensor([[0., 3.], [4., 0.]]).to_sparse()
+        >>> x.requires_grad_().detach().requires_grad
+        False
+        """
         return self._with(self._numbers.detach())
 
     def detach_(self: S) -> S:
@@ -285,14 +315,29 @@ class SparseTensor(Tensor):
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
                  inputs: Any = None) -> None:
-        """Add the derivative of the sum of its elements, weighed by `gradient`, to `.grad` of the leaves."""
+        """Add the derivative of the sum of its elements, weighed by `gradient`, to `.grad` of the leaves.
+
+        >>> import mutagrad as mg
+        >>> x = mg.ones(2, requires_grad=True)
+        >>> (x.to_sparse() * 3).sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
+        """
         given = [inputs] if isinstance(inputs, Tensor) else inputs
         inputs = None if given is None else [getattr(x, "_numbers", x) for x in given]
         seed = None if gradient is None else self._seed(gradient)
         self._numbers.backward(seed, retain_graph, create_graph, inputs)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """Call `hook` with this tensor's gradient in every sweep; what it returns, if anything, replaces it."""
+        """Call `hook` with this tensor's gradient in every sweep; what it returns, if anything, replaces it.
+
+        >>> import mutagrad as mg
+        >>> x = mg.ones(2).to_sparse().requires_grad_()
+        >>> handle = x.register_hook(lambda g: g * 10)
+        >>> x.to_dense().sum().backward()
+        >>> x.grad.to_dense()
+        tensor([10., 10.])
+        """
         def on_values(g: Tensor) -> Tensor | None:
             found = hook(self._gradient(g))
             return None if found is None else self._seed(found)
@@ -300,7 +345,14 @@ class SparseTensor(Tensor):
         return self._numbers.register_hook(on_values)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> RemovableHandle:
-        """Call `hook` with this leaf after a sweep has added to its `.grad`."""
+        """Call `hook` with this leaf after a sweep has added to its `.grad`.
+
+        >>> import mutagrad as mg
+        >>> x = mg.eye(2).to_sparse().requires_grad_()
+        >>> handle = x.register_post_accumulate_grad_hook(lambda x: print("there"))
+        >>> x.to_dense().sum().backward()
+        there
+        """
         return self._numbers.register_post_accumulate_grad_hook(lambda _: hook(self))
 
     def retain_grad(self) -> None:
@@ -313,7 +365,12 @@ class SparseTensor(Tensor):
     # ------------------------------------------------------------------------------------- as Python and NumPy take it
 
     def item(self) -> Any:
-        """Return the only element, as a Python number."""
+        """Return the only element, as a Python number.
+
+        >>> import mutagrad as mg
+        >>> mg.tensor([[2.]]).to_sparse().item()
+        2.0
+        """
         if self.numel() != 1:
             raise BadValue(f"item: a tensor of shape {tuple(self.shape)} has {self.numel()} elements, not one")
         return self._numbers.sum().to(self.dtype).item()
@@ -373,7 +430,13 @@ class SparseTensor(Tensor):
 
     def to(self: S, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
            copy: bool = False, memory_format: Any = None) -> S:
-        """Return the tensor in another element type: itself where nothing changes. It can only be on the CPU."""
+        """Return the tensor in another element type: itself where nothing changes. It can only be on the CPU.
+
+        >>> import mutagrad as mg
+        >>> x = mg.tensor([[0., 3.], [4., 0.]]).to_sparse()
+        >>> x.to(mg.float64).dtype
+        mutagrad.float64
+        """
         targets = tuple(t._numbers if isinstance(t, SparseTensor) else t for t in targets)
         numbers = self._numbers.to(*targets, dtype=dtype, device=device)
         if not numbers.is_cpu or numbers.is_meta:
@@ -387,7 +450,15 @@ class SparseTensor(Tensor):
         return self
 
     def clone(self: S, *, memory_format: Any = None) -> S:
-        """Return a copy with history: gradients pass through."""
+        """Return a copy with history: gradients pass through.
+
+        >>> import mutagrad as mg
+        >>> x = mg.tensor([[0., 3.], [4., 0.]]).to_sparse()
+        >>> y = x.clone()
+        >>> _ = y.values().zero_()
+        >>> x.values()
+        tensor([3., 4.])
+        """
         return self._with(self._numbers.clone())
 
     def __deepcopy__(self: S, memo: dict[int, Any]) -> S:

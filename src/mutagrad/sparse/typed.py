@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.docstrings import with_example
 from ..core import dtypes
 from .construct import empty_coo, sparse_coo_tensor
 from .coordinates import Coordinates
@@ -22,8 +23,10 @@ class _Typed(type):
 
 
 def _typed(of: dtypes.dtype) -> Any:
-    inside = {"dtype": of, "__module__": "mutagrad.sparse", "__doc__": f"Sparse tensors of {of.name}."}
-    return _Typed(dtypes.CLASS_NAMES[of], (), inside)
+    name = dtypes.CLASS_NAMES[of]
+    doc = with_example(f"Sparse tensors of {of.name}.", ">>> indices, values = mg.tensor([[0], [1]]), mg.tensor([3.])",
+                       f">>> mg.sparse.{name}(indices, values, (2, 2)).dtype", f"{of}")
+    return _Typed(name, (), {"dtype": of, "__module__": "mutagrad.sparse", "__doc__": doc})
 
 
 FloatTensor, DoubleTensor = _typed(dtypes.float32), _typed(dtypes.float64)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, SupportsFloat
 
 from ..base.device import CPU, device as device_class, names_meta
+from ..base.docstrings import with_example
 from ..base.errors import NoDevice
 from ..base.layout import memory_format, preserve_format
 from ..base.package_name import called
@@ -39,7 +40,14 @@ from ..ops.shape.shape import contiguous, tensor_argument
 def to(tensor: TensorBase, *targets: Any, dtype: dtype | type | None = None,
        device: device_class | str | int | None = None, non_blocking: bool = False, copy: bool = False,
        memory_format: memory_format | None = None) -> Any:
-    """Return the tensor in another element type, or on another device: itself where nothing changes."""
+    """Return the tensor in another element type, or on another device: itself where nothing changes.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1, 2]).to(mg.float64)
+    tensor([1., 2.], dtype=mutagrad.float64)
+    >>> mg.tensor([1.5]).to("cpu", mg.int64)
+    tensor([1])
+    """
     for target in targets:
         if isinstance(target, TensorBase):
             dtype, device = target.dtype, target.device
@@ -58,7 +66,14 @@ def to(tensor: TensorBase, *targets: Any, dtype: dtype | type | None = None,
 
 
 def to_type(tensor: TensorBase, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Return the name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; given a type, `to` that."""
+    """Return the name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; given a type, `to` that.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).type()
+    'mutagrad.FloatTensor'
+    >>> mg.ones(2).type(mg.int64)
+    tensor([1, 1])
+    """
     if dtype is None:
         name = CLASS_NAMES.get(tensor.dtype, tensor.dtype.name + "Tensor")
         return called(f"cuda.{name}" if tensor.is_cuda else name)
@@ -66,12 +81,22 @@ def to_type(tensor: TensorBase, dtype: Any = None, non_blocking: bool = False) -
 
 
 def type_as(tensor: TensorBase, other: TensorBase) -> Any:
-    """Return the tensor in the element type of another, and on its device."""
+    """Return the tensor in the element type of another, and on its device.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1.5]).type_as(mg.tensor([1]))
+    tensor([1])
+    """
     return tensor.to(tensor_argument(other, "type_as"))
 
 
 def to_device(tensor: TensorBase, device: device_class | str | int, /, *, stream: Any = None) -> Any:
-    """Do `to(device)`, under the array API standard's name."""
+    """Do `to(device)`, under the array API standard's name.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).to_device("cpu").device
+    device(type='cpu')
+    """
     return tensor.to(device=device)
 
 
@@ -84,7 +109,13 @@ def cuda(tensor: TensorBase, device: device_class | str | int | None = None, non
 
 
 def cpu(tensor: TensorBase, memory_format: memory_format | None = None) -> Any:
-    """Return the tensor in the CPU's memory: itself where it is there."""
+    """Return the tensor in the CPU's memory: itself where it is there.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2)
+    >>> x.cpu() is x
+    True
+    """
     return tensor.to(device=CPU, memory_format=memory_format)
 
 
@@ -94,7 +125,8 @@ def _caster(name: str, kind: dtype) -> Callable[..., Any]:
         return tensor.to(kind, memory_format=memory_format)
 
     to_kind.__name__ = to_kind.__qualname__ = name
-    to_kind.__doc__ = f"Return the tensor in {kind.name}: itself, if that is its type."
+    to_kind.__doc__ = with_example(f"Return the tensor in {kind.name}: itself, if that is its type.",
+                                   f">>> mg.tensor([1, 0]).{name}().dtype", f"{kind}")
     return to_kind
 
 
@@ -106,16 +138,31 @@ to_cfloat, to_cdouble = _caster("cfloat", complex64), _caster("cdouble", complex
 
 
 def is_floating_point(input: TensorBase) -> bool:
-    """Whether the elements are floats."""
+    """Whether the elements are floats.
+
+    >>> import mutagrad as mg
+    >>> mg.is_floating_point(mg.ones(2)), mg.is_floating_point(mg.arange(2))
+    (True, False)
+    """
     return tensor_argument(input, "is_floating_point").is_floating_point()  # type: ignore[no-any-return]
 
 
 def is_complex(input: TensorBase) -> bool:
-    """Whether the elements are complex numbers."""
+    """Whether the elements are complex numbers.
+
+    >>> import mutagrad as mg
+    >>> mg.is_complex(mg.tensor([1j]))
+    True
+    """
     return tensor_argument(input, "is_complex").is_complex()  # type: ignore[no-any-return]
 
 
 def result_type(tensor: TensorBase | complex | SupportsFloat,
                 other: TensorBase | complex | SupportsFloat) -> dtype:
-    """Return the type in which an operation on these two computes."""
+    """Return the type in which an operation on these two computes.
+
+    >>> import mutagrad as mg
+    >>> mg.result_type(mg.tensor([1, 2]), 1.5)
+    mutagrad.float32
+    """
     return operand_dtype([as_operand(tensor, "result_type"), as_operand(other, "result_type")])

@@ -36,7 +36,12 @@ def from_dlpack(ext_tensor: Any, *, device: device_class | str | int | None = No
 
 def frombuffer(buffer: Any, *, dtype: dtype | type, count: int = -1, offset: int = 0,
                requires_grad: bool = False) -> Any:
-    """Return a tensor over the memory of a bytes-like object; read-only memory is copied."""
+    """Return a tensor over the memory of a bytes-like object; read-only memory is copied.
+
+    >>> import mutagrad as mg
+    >>> mg.frombuffer(bytearray([1, 2, 3]), dtype=mg.uint8)
+    tensor([1, 2, 3], dtype=mutagrad.uint8)
+    """
     kind = as_dtype(dtype).array_type
     try:
         memoryview(buffer)

@@ -52,6 +52,12 @@ def set_printoptions(
 
     As in PyTorch, an unknown profile changes nothing, and `sci_mode` goes back to None (choose by the values) on every
     call that does not name it.
+
+    >>> import mutagrad as mg
+    >>> mg.set_printoptions(precision=2)
+    >>> mg.tensor([1 / 3])
+    tensor([0.33])
+    >>> mg.set_printoptions(profile="default")
     """
     global _options
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}

@@ -22,7 +22,12 @@ from ..ops.shape.moving import flip
 
 
 def item(tensor: TensorBase) -> Any:
-    """Return the only element, as a Python number."""
+    """Return the only element, as a Python number.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([2.5]).item()
+    2.5
+    """
     if tensor._array.size != 1:
         raise BadValue(f"item: a tensor of shape {tensor._array.shape} has {tensor._array.size} elements, not one",
                        fix="x.tolist()")
@@ -110,7 +115,14 @@ def contains(tensor: TensorBase, element: Any) -> bool:
 # --------------------------------------------------------------------------------------------------------------- arrays
 
 def numpy(tensor: TensorBase, *, force: bool = False) -> Any:
-    """Return a NumPy array over the same memory."""
+    """Return a NumPy array over the same memory.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(2)
+    >>> x.numpy()[0] = 5.
+    >>> x
+    tensor([5., 0.])
+    """
     if not tensor.is_cpu:
         if force:
             return numpy(tensor.detach().cpu())

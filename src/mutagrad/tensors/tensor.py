@@ -96,7 +96,14 @@ class Tensor(TensorBase):
         return create.from_numpy(array)  # type: ignore[no-any-return,return-value]
 
     def as_subclass(self, cls: type[AnyTensor]) -> AnyTensor:
-        """Return the same window and history as an instance of a subclass."""
+        """Return the same window and history as an instance of a subclass.
+
+        >>> import mutagrad as mg
+        >>> class Named(mg.Tensor):
+        ...     pass
+        >>> type(mg.ones(2).as_subclass(Named)).__name__
+        'Named'
+        """
         result = object.__new__(cls)
         result._array, result._storage, result._offset, result._grad = self._array, self._storage, self._offset, None
         return result
@@ -113,7 +120,12 @@ class Tensor(TensorBase):
                            fix="data.as_subclass(cls), and __torch_function__")
 
     def new(self, *data: Any, size: Sequence[int] | None = None, device: device | str | int | None = None) -> Any:
-        """PyTorch's oldest constructor, with this type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` has values."""
+        """PyTorch's oldest constructor, with this type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` has values.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(1, dtype=mg.float64).new([1, 2])
+        tensor([1., 2.], dtype=mutagrad.float64)
+        """
         device = self.device if device is None else device
         data = data if size is None else tuple(size)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
@@ -134,7 +146,12 @@ class Tensor(TensorBase):
         return _new_tuple(Size, self._array.shape)  # whose sizes need no check
 
     def size(self, dim: int | None = None) -> Any:
-        """Return the shape, or the length of one dimension."""
+        """Return the shape, or the length of one dimension.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(2, 3).size(), mg.zeros(2, 3).size(1)
+        (mutagrad.Size([2, 3]), 3)
+        """
         return self.shape if dim is None else self._array.shape[shapes.whole_dim(dim, self._array.ndim, "size")]
 
     @property
@@ -158,19 +175,34 @@ class Tensor(TensorBase):
         return self._array.ndim  # type: ignore[no-any-return]
 
     def dim(self) -> int:
-        """Return the number of dimensions."""
+        """Return the number of dimensions.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(2, 3).dim()
+        2
+        """
         return self._array.ndim  # type: ignore[no-any-return]
 
     ndimension = dim
 
     def numel(self) -> int:
-        """Return the number of elements."""
+        """Return the number of elements.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(2, 3).nelement()
+        6
+        """
         return self._array.size  # type: ignore[no-any-return]
 
     nelement = numel
 
     def element_size(self) -> int:
-        """Return the bytes of one element."""
+        """Return the bytes of one element.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(2).element_size()
+        4
+        """
         return self._array.itemsize  # type: ignore[no-any-return]
 
     itemsize = property(element_size)
@@ -180,15 +212,30 @@ class Tensor(TensorBase):
         return self._array.size * self._array.itemsize  # type: ignore[no-any-return]
 
     def is_floating_point(self) -> bool:
-        """Return whether elements are floating point numbers, complex ones not included."""
+        """Return whether elements are floating point numbers, complex ones not included.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(1).is_floating_point()
+        True
+        """
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
-        """Return whether elements are complex numbers."""
+        """Return whether elements are complex numbers.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(1).is_complex()
+        False
+        """
         return self.dtype.is_complex
 
     def is_signed(self) -> bool:
-        """Return whether elements can be negative."""
+        """Return whether elements can be negative.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(1).is_signed()
+        True
+        """
         return self.dtype.is_signed
 
     @property
@@ -197,7 +244,12 @@ class Tensor(TensorBase):
         return id(self)
 
     def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
-        """Whether the elements lie in memory row by row, or with the channels last."""
+        """Whether the elements lie in memory row by row, or with the channels last.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(2, 3).is_contiguous(), mg.zeros(2, 3).t().is_contiguous()
+        (True, False)
+        """
         return shapes.has_format(self, memory_format)
 
     @property
@@ -205,13 +257,24 @@ class Tensor(TensorBase):
         return strided
 
     def storage_offset(self) -> int:
-        """Return the place of the first element in the storage, in elements."""
+        """Return the place of the first element in the storage, in elements.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(3)[1:].storage_offset()
+        1
+        """
         if (kind := mode.now.kind) is not None:
             kind.before_offset(self._array)
         return memory_offset(self) // self._array.itemsize  # type: ignore[no-any-return]
 
     def data_ptr(self) -> int:
-        """Return the address of the first element: equal where two tensors begin at the same memory."""
+        """Return the address of the first element: equal where two tensors begin at the same memory.
+
+        >>> import mutagrad as mg
+        >>> x = mg.zeros(3)
+        >>> x[1:].data_ptr() - x.data_ptr()
+        4
+        """
         return address_of(self._array)
 
     @property
@@ -265,7 +328,14 @@ class Tensor(TensorBase):
         return memory_of(self).version
 
     def detach(self) -> Tensor:
-        """Return the same memory without the history: writes are seen in both, gradients do not pass."""
+        """Return the same memory without the history: writes are seen in both, gradients do not pass.
+
+        >>> import mutagrad as mg
+        >>> x = mg.ones(2, requires_grad=True)
+        >>> y = x.detach()
+        >>> y.requires_grad
+        False
+        """
         cut("detach", self, direct=True)
         return detached(self)  # type: ignore[no-any-return]
 
@@ -294,15 +364,39 @@ class Tensor(TensorBase):
         backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-        """Call `hook` with this tensor's gradient in every sweep; what it returns, if anything, replaces it."""
+        """Call `hook` with this tensor's gradient in every sweep; what it returns, if anything, replaces it.
+
+        >>> import mutagrad as mg
+        >>> x = mg.ones(2, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: g * 10)
+        >>> x.sum().backward()
+        >>> x.grad
+        tensor([10., 10.])
+        """
         return register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
-        """Call `hook` with this leaf after a sweep has added to its `.grad`."""
+        """Call `hook` with this leaf after a sweep has added to its `.grad`.
+
+        >>> import mutagrad as mg
+        >>> x = mg.ones(2, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad))
+        >>> x.sum().backward()
+        tensor([1., 1.])
+        """
         return register_after(self, hook)
 
     def retain_grad(self) -> None:
-        """Keep the gradient of a computed tensor in `.grad`, too."""
+        """Keep the gradient of a computed tensor in `.grad`, too.
+
+        >>> import mutagrad as mg
+        >>> x = mg.ones(2, requires_grad=True)
+        >>> y = x * 3
+        >>> y.retain_grad()
+        >>> y.sum().backward()
+        >>> y.grad
+        tensor([1., 1.])
+        """
         retain_grad(self)
 
     @property
@@ -310,7 +404,12 @@ class Tensor(TensorBase):
         return retains_grad(self)
 
     def is_inference(self) -> bool:
-        """Return False: tensors made in inference mode are ordinary ones."""
+        """Return False: tensors made in inference mode are ordinary ones.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(1).is_inference()
+        False
+        """
         return False
 
     # ------------------------------------------------------------------------------------- as Python and NumPy take it
@@ -318,7 +417,12 @@ class Tensor(TensorBase):
     item, numpy = protocols.item, protocols.numpy
 
     def tolist(self) -> Any:
-        """Return the elements as nested lists of Python numbers."""
+        """Return the elements as nested lists of Python numbers.
+
+        >>> import mutagrad as mg
+        >>> mg.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         cut("tolist", self)
         return self._array.tolist()
 
@@ -461,7 +565,12 @@ class Tensor(TensorBase):
     isclose, allclose, equal = elementwise.isclose, elementwise.allclose, elementwise.equal
 
     def where(self, condition: Tensor, other: Tensor | complex) -> Tensor:
-        """Return the elements where `condition` holds, and those of `other` elsewhere."""
+        """Return the elements where `condition` holds, and those of `other` elsewhere.
+
+        >>> import mutagrad as mg
+        >>> mg.tensor([1., 2.]).where(mg.tensor([True, False]), 0.)
+        tensor([1., 0.])
+        """
         return elementwise.where(condition, self, other)  # type: ignore[no-any-return,return-value]
 
     # -------------------------------------------------------------------------------------------- elementwise, in place
@@ -494,19 +603,39 @@ class Tensor(TensorBase):
     not_equal_, less_, less_equal_, greater_, greater_equal_, fix_ = ne_, lt_, le_, gt_, ge_, trunc_
 
     def clamp_min(self, min: Tensor | complex | SupportsFloat) -> Tensor:
-        """Return the elements, none smaller than `min`."""
+        """Return the elements, none smaller than `min`.
+
+        >>> import mutagrad as mg
+        >>> mg.tensor([-1., 2.]).clamp_min(0)
+        tensor([0., 2.])
+        """
         return elementwise.clamp(self, as_operand(min, "clamp_min"))  # type: ignore[no-any-return,return-value]
 
     def clamp_max(self, max: Tensor | complex | SupportsFloat) -> Tensor:
-        """Return the elements, none larger than `max`."""
+        """Return the elements, none larger than `max`.
+
+        >>> import mutagrad as mg
+        >>> mg.tensor([-1., 2.]).clamp_max(1)
+        tensor([-1.,  1.])
+        """
         return elementwise.clamp(self, None, as_operand(max, "clamp_max"))  # type: ignore[no-any-return,return-value]
 
     def clamp_min_(self, min: Tensor | complex | SupportsFloat) -> Tensor:
-        """Write `min` into elements that are smaller; return the tensor."""
+        """Write `min` into elements that are smaller; return the tensor.
+
+        >>> import mutagrad as mg
+        >>> mg.clamp_min_(mg.tensor([-1., 2.]), 0)
+        tensor([0., 2.])
+        """
         return elementwise.clamp_(self, as_operand(min, "clamp_min_"))  # type: ignore[no-any-return,return-value]
 
     def clamp_max_(self, max: Tensor | complex | SupportsFloat) -> Tensor:
-        """Write `max` into elements that are larger; return the tensor."""
+        """Write `max` into elements that are larger; return the tensor.
+
+        >>> import mutagrad as mg
+        >>> mg.clamp_max_(mg.tensor([-1., 2.]), 1)
+        tensor([-1.,  1.])
+        """
         return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return,return-value]
 
     copy_, fill_, zero_ = indexing.copy_, indexing.fill_, indexing.zero_
@@ -523,11 +652,21 @@ class Tensor(TensorBase):
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
 
     def cumsum_(self, dim: integer, *, dtype: Any = None) -> Tensor:
-        """Write running sums along a dimension into the tensor; return the tensor."""
+        """Write running sums along a dimension into the tensor; return the tensor.
+
+        >>> import mutagrad as mg
+        >>> mg.tensor([1., 2., 3.]).cumsum_(0)
+        tensor([1., 3., 6.])
+        """
         return self.copy_(self.cumsum(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
     def cumprod_(self, dim: integer, *, dtype: Any = None) -> Tensor:
-        """Write running products along a dimension into the tensor; return the tensor."""
+        """Write running products along a dimension into the tensor; return the tensor.
+
+        >>> import mutagrad as mg
+        >>> mg.tensor([1., 2., 3.]).cumprod_(0)
+        tensor([1., 2., 6.])
+        """
         return self.copy_(self.cumprod(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
     # --------------------------------------------------------------------------------------------------------- products
@@ -548,13 +687,28 @@ class Tensor(TensorBase):
     contiguous = shapes.contiguous
 
     def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """Return a copy with history: gradients pass through."""
+        """Return a copy with history: gradients pass through.
+
+        >>> import mutagrad as mg
+        >>> x = mg.ones(2)
+        >>> y = x.clone()
+        >>> y[0] = 5.
+        >>> x
+        tensor([1., 1.])
+        """
         if memory_format is not None:
             return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return,return-value]
         return shapes.clone(self)  # type: ignore[no-any-return,return-value]
 
     def view(self, *shape_or_dtype: Any, size: Sequence[integer] | None = None, dtype: Any = None) -> Tensor:
-        """Return a view of another shape, or of the same bytes as elements of another type; never a copy."""
+        """Return a view of another shape, or of the same bytes as elements of another type; never a copy.
+
+        >>> import mutagrad as mg
+        >>> x = mg.zeros(4)
+        >>> x.view(2, 2)[0, 1] = 5.
+        >>> x
+        tensor([0., 5., 0., 0.])
+        """
         if not shape_or_dtype and (size is not None or dtype is not None):
             shape_or_dtype = (dtype if size is None else size,)
         if len(shape_or_dtype) == 1 and isinstance(shape_or_dtype[0], type(float32)):
@@ -564,17 +718,34 @@ class Tensor(TensorBase):
         return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return,return-value]
 
     def view_as(self, other: Tensor) -> Tensor:
-        """Return a view in the shape of another tensor."""
+        """Return a view in the shape of another tensor.
+
+        >>> import mutagrad as mg
+        >>> mg.arange(4).view_as(mg.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+        """
         shape = shapes.tensor_argument(other, "view_as")._array.shape
         return shapes.view_as_shape(self, *shape)  # type: ignore[no-any-return,return-value]
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        """Return the elements in the shape of another tensor, as a view where possible."""
+        """Return the elements in the shape of another tensor, as a view where possible.
+
+        >>> import mutagrad as mg
+        >>> mg.arange(4).reshape_as(mg.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+        """
         shape = shapes.tensor_argument(other, "reshape_as")._array.shape
         return shapes.reshape(self, *shape)  # type: ignore[no-any-return,return-value]
 
     def ravel(self) -> Tensor:
-        """Return the elements in one dimension, as a view where possible."""
+        """Return the elements in one dimension, as a view where possible.
+
+        >>> import mutagrad as mg
+        >>> mg.tensor([[1, 2], [3, 4]]).ravel()
+        tensor([1, 2, 3, 4])
+        """
         return shapes.reshape(self, -1)  # type: ignore[no-any-return,return-value]
 
     @property
@@ -603,20 +774,41 @@ class Tensor(TensorBase):
 
     def squeeze_(self, *dims: integer | Sequence[integer] | None,
                  dim: integer | Sequence[integer] | None = None) -> Tensor:
-        """Drop dimensions of length 1 from the tensor itself; return it."""
+        """Drop dimensions of length 1 from the tensor itself; return it.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(1, 2, 1).squeeze_().shape
+        mutagrad.Size([2])
+        """
         return become(self, lambda x: shapes.squeeze(x, *dims, dim=dim))
 
     def unsqueeze_(self, dim: integer) -> Tensor:
-        """Give the tensor itself a new dimension of length 1; return it."""
+        """Give the tensor itself a new dimension of length 1; return it.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(2).unsqueeze_(0).shape
+        mutagrad.Size([1, 2])
+        """
         return become(self, lambda x: shapes.unsqueeze(x, dim))
 
     def t_(self) -> Tensor:
-        """Transpose a matrix itself; return it."""
+        """Transpose a matrix itself; return it.
+
+        >>> import mutagrad as mg
+        >>> mg.tensor([[1, 2], [3, 4]]).t_()
+        tensor([[1, 3],
+                [2, 4]])
+        """
         return become(self, shapes.t)
 
     def transpose_(self, dim0: integer | None = None, dim1: integer | None = None, *,
                    axis0: integer | None = None, axis1: integer | None = None) -> Tensor:
-        """Exchange two dimensions of the tensor itself; return it."""
+        """Exchange two dimensions of the tensor itself; return it.
+
+        >>> import mutagrad as mg
+        >>> mg.zeros(2, 3).swapaxes_(0, 1).shape
+        mutagrad.Size([3, 2])
+        """
         return become(self, lambda x: shapes.transpose(x, dim0, dim1, axis0=axis0, axis1=axis1))
 
     swapaxes_ = swapdims_ = transpose_
@@ -650,10 +842,20 @@ results_are(Tensor)
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether it is a tensor."""
+    """Whether it is a tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.is_tensor(mg.zeros(2)), mg.is_tensor([0.])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def numel(input: Tensor) -> int:
-    """Return the number of elements."""
+    """Return the number of elements.
+
+    >>> import mutagrad as mg
+    >>> mg.numel(mg.zeros(2, 3))
+    6
+    """
     return shapes.tensor_argument(input, "numel").numel()  # type: ignore[no-any-return,return-value]

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..arrays import np
 from ..base.device import device as device_class
+from ..base.docstrings import with_example
 from ..base.errors import BadArgument, BadValue
 from ..core import dtypes
 from ..core.factory import make
@@ -53,9 +54,13 @@ class _TypedTensor(type):
         return made if made.dtype is cls.dtype else made.to(cls.dtype)
 
 
+def _described(what: str, name: str, of: dtypes.dtype) -> str:
+    return with_example(f"{what} of {of}.", f">>> mg.{name}([1, 0]).dtype", f"{of}")
+
+
 def _class(of: dtypes.dtype) -> Any:
-    inside = {"dtype": of, "__module__": "mutagrad", "__doc__": f"Tensors of {of}."}
-    return _TypedTensor(dtypes.CLASS_NAMES[of], (), inside)
+    name = dtypes.CLASS_NAMES[of]
+    return _TypedTensor(name, (), {"dtype": of, "__module__": "mutagrad", "__doc__": _described("Tensors", name, of)})
 
 
 FloatTensor, DoubleTensor = map(_class, (dtypes.float32, dtypes.float64))
@@ -92,7 +97,7 @@ class _StorageClass(type):
 
 def _storage_class(of: dtypes.dtype) -> _StorageClass:
     name = dtypes.CLASS_NAMES[of].replace("Tensor", "Storage")
-    return _StorageClass(name, (), {"dtype": of, "__module__": "mutagrad", "__doc__": f"Storages of {of}."})
+    return _StorageClass(name, (), {"dtype": of, "__module__": "mutagrad", "__doc__": _described("Storages", name, of)})
 
 
 FloatStorage, DoubleStorage = map(_storage_class, (dtypes.float32, dtypes.float64))
@@ -104,12 +109,22 @@ ComplexFloatStorage, ComplexDoubleStorage = map(_storage_class, (dtypes.complex6
 
 
 def storage_type(x: Tensor) -> Any:
-    """Return the class of storages of such elements, such as `mutagrad.FloatStorage`."""
+    """Return the class of storages of such elements, such as `mutagrad.FloatStorage`.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).storage_type()
+    <class 'mutagrad.FloatStorage'>
+    """
     return globals()[dtypes.CLASS_NAMES[x.dtype].replace("Tensor", "Storage")]
 
 
 def typename(obj: Any) -> str:
-    """Return the full name of an object's type, or of the class or function that it is."""
+    """Return the full name of an object's type, or of the class or function that it is.
+
+    >>> import mutagrad as mg
+    >>> mg.typename(mg.zeros(1))
+    'mutagrad.FloatTensor'
+    """
     if isinstance(obj, Tensor):
         return str(obj.type())
     named = obj if hasattr(obj, "__qualname__") else type(obj)
@@ -118,5 +133,10 @@ def typename(obj: Any) -> str:
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether it is the memory of a tensor."""
+    """Whether it is the memory of a tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.is_storage(mg.zeros(2).untyped_storage())
+    True
+    """
     return isinstance(obj, (Storage, TypedStorage))

@@ -57,7 +57,12 @@ _policies: dict[int, str] = {}  # by the function that computes
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether operations can be cast automatically on such a device."""
+    """Whether operations can be cast automatically on such a device.
+
+    >>> import mutagrad as mg
+    >>> mg.amp.is_autocast_available("cpu")
+    True
+    """
     return device_type == "cpu" or socket("devices").available(device_type)
 
 
@@ -160,7 +165,23 @@ def _in_type(value: Any, to: dtype) -> Any:
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cuda",
                cast_inputs: dtype | None = None) -> Any:
-    """Make a `forward` of a Function that casts its inputs to a type, and nothing else, where there is autocasting."""
+    """Make a `forward` of a Function that casts its inputs to a type, and nothing else, where there is autocasting.
+
+    >>> import mutagrad as mg
+    >>> class Double(mg.autograd.Function):
+    ...     @staticmethod
+    ...     @mg.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     @mg.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> Double.apply(x).sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
     if fwd is None:
         return lambda function: custom_fwd(function, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -176,57 +197,122 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cud
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cuda") -> Any:
-    """Return the `backward` of such a Function as it is: its operands have the types that forward gave them."""
+    """Return the `backward` of such a Function as it is: its operands have the types that forward gave them.
+
+    >>> import mutagrad as mg
+    >>> class Double(mg.autograd.Function):
+    ...     @staticmethod
+    ...     @mg.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     @mg.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> Double.apply(x).sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
     return bwd if bwd is not None else lambda function: function
 
 
 # ----------------------------------------------------------------------------------------------- what is asked about it
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether operations are cast in this block, on this device (on a GPU, if none is named)."""
+    """Whether operations are cast in this block, on this device (on a GPU, if none is named).
+
+    >>> import mutagrad as mg
+    >>> mg.is_autocast_enabled()
+    False
+    """
     cast = mode.now.cast
     return cast is not None and cast is _caster(device_type or "cuda")
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Return whether autocast is on for the CPU."""
+    """Return whether autocast is on for the CPU.
+
+    >>> import mutagrad as mg
+    >>> mg.is_autocast_cpu_enabled()
+    False
+    """
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Turn casting on or off for what follows, rather than for a block."""
+    """Turn casting on or off for what follows, rather than for a block.
+
+    >>> import mutagrad as mg
+    >>> mg.set_autocast_enabled("cpu", False)
+    >>> mg.is_autocast_enabled("cpu")
+    False
+    """
     if is_autocast_available(device_type):
         amend(**_casting(_DEFAULTS.get(device_type, bfloat16) if enabled else None, device_type))
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
-    """Return the type that products are cast to on a device, in this block or by default."""
+    """Return the type that products are cast to on a device, in this block or by default.
+
+    >>> import mutagrad as mg
+    >>> mg.get_autocast_dtype("cpu")
+    mutagrad.bfloat16
+    """
     default = _DEFAULTS.get(device_type, float16)
     return mode.now.autocast_dtype or default if is_autocast_enabled(device_type) else default
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
-    """Set the type that products will be cast to where none is given."""
+    """Set the type that products will be cast to where none is given.
+
+    >>> import mutagrad as mg
+    >>> before = mg.get_autocast_dtype("cpu")
+    >>> mg.set_autocast_dtype("cpu", mg.float16)
+    >>> mg.get_autocast_dtype("cpu")
+    mutagrad.float16
+    >>> mg.set_autocast_dtype("cpu", before)
+    """
     _DEFAULTS[device_type] = dtype
 
 
 def get_autocast_cpu_dtype() -> dtype:
-    """Return the type that autocast computes in on the CPU."""
+    """Return the type that autocast computes in on the CPU.
+
+    >>> import mutagrad as mg
+    >>> mg.get_autocast_cpu_dtype()
+    mutagrad.bfloat16
+    """
     return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> dtype:
-    """Return the type that autocast computes in on a GPU."""
+    """Return the type that autocast computes in on a GPU.
+
+    >>> import mutagrad as mg
+    >>> mg.get_autocast_gpu_dtype()
+    mutagrad.float16
+    """
     return get_autocast_dtype("cuda")
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether weights that were cast are kept for the next product: they are not."""
+    """Whether weights that were cast are kept for the next product: they are not.
+
+    >>> import mutagrad as mg
+    >>> mg.is_autocast_cache_enabled()
+    False
+    """
     return False
 
 
 def clear_autocast_cache() -> None:
-    """Do nothing: weights are cast anew each time, so nothing is cached."""
+    """Do nothing: weights are cast anew each time, so nothing is cached.
+
+    >>> import mutagrad as mg
+    >>> mg.clear_autocast_cache() is None
+    True
+    """
     return None
 
 
@@ -234,6 +320,16 @@ class GradScaler:
     """Multiplies a loss so that small gradients do not vanish in half precision, and divides them before the step.
 
     Steps with infinite or undefined gradients are left out, and the factor shrinks; after many good steps it grows.
+
+    >>> import mutagrad as mg
+    >>> w = mg.ones(1, requires_grad=True)
+    >>> optimizer = mg.optim.SGD([w], lr=0.1)
+    >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+    >>> scaler.scale(w.sum()).backward()
+    >>> scaler.step(optimizer)
+    >>> scaler.update()
+    >>> w.detach()
+    tensor([0.9000])
     """
 
     def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
@@ -251,16 +347,39 @@ class GradScaler:
         self._found: dict[int, bool] = {}  # by optimizer: whether its gradients, divided, have an infinity or a nan
 
     def is_enabled(self) -> bool:
+        """Return whether it does anything.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.is_enabled()
+        True
+        """
         return self._enabled
 
     def scale(self, outputs: Any) -> Any:
-        """Return the loss, or several, times the factor."""
+        """Return the loss, or several, times the factor.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.scale(mg.tensor(2.))
+        tensor(16.)
+        """
         if not self._enabled:
             return outputs
         return type(outputs)(map(self.scale, outputs)) if isinstance(outputs, (list, tuple)) else outputs * self._scale
 
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer's parameters by the factor, to clip them for example."""
+        """Divide the gradients of an optimizer's parameters by the factor, to clip them for example.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(1, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.scale(w.sum()).backward()
+        >>> scaler.unscale_(optimizer)
+        >>> w.grad
+        tensor([1.])
+        """
         if not self._enabled:
             return
         if id(optimizer) in self._found:
@@ -272,13 +391,30 @@ class GradScaler:
         self._found[id(optimizer)] = any(not np.isfinite(grad._array).all() for grad in grads)
 
     def step(self, optimizer: Optimizer, *arguments: Any, **settings: Any) -> Any:
-        """Take the optimizer's step, unless a gradient is infinite or undefined."""
+        """Take the optimizer's step, unless a gradient is infinite or undefined.
+
+        >>> import mutagrad as mg
+        >>> w = mg.ones(1, requires_grad=True)
+        >>> optimizer = mg.optim.SGD([w], lr=0.1)
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.scale(w.sum()).backward()
+        >>> scaler.step(optimizer)
+        >>> w.detach()
+        tensor([0.9000])
+        """
         if self._enabled and id(optimizer) not in self._found:
             self.unscale_(optimizer)
         return None if self._found.get(id(optimizer)) else optimizer.step(*arguments, **settings)
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Set the factor for the next step."""
+        """Set the factor for the next step.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.update(2.)
+        >>> scaler.get_scale()
+        2.0
+        """
         if not self._enabled:
             return
         if new_scale is not None:
@@ -292,33 +428,100 @@ class GradScaler:
         self._found.clear()
 
     def get_scale(self) -> float:
+        """Return the factor.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.get_scale()
+        8.0
+        """
         return self._scale if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
+        """Return by what the factor grows after so many good steps.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.get_growth_factor()
+        2.0
+        """
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
+        """Set by what the factor grows.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.set_growth_factor(4.)
+        >>> scaler.get_growth_factor()
+        4.0
+        """
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
+        """Return by what the factor shrinks after a step that was left out.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.get_backoff_factor()
+        0.5
+        """
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
+        """Set by what the factor shrinks.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.set_backoff_factor(0.25)
+        >>> scaler.get_backoff_factor()
+        0.25
+        """
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
+        """Return after how many good steps the factor grows.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.get_growth_interval()
+        2000
+        """
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
+        """Set after how many good steps the factor grows.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.set_growth_interval(10)
+        >>> scaler.get_growth_interval()
+        10
+        """
         self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
+        """Return the factor and the settings, to go on from.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.state_dict()["scale"]
+        8.0
+        """
         if not self._enabled:
             return {}
         return {"scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
                 "growth_interval": self._growth_interval, "_growth_tracker": self._good_steps}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what `state_dict` gave.
+
+        >>> import mutagrad as mg
+        >>> scaler = mg.amp.GradScaler("cpu", init_scale=8.)
+        >>> scaler.load_state_dict({**scaler.state_dict(), "scale": 2.})
+        >>> scaler.get_scale()
+        2.0
+        """
         if not self._enabled:
             return
         if not state_dict:

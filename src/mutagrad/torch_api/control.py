@@ -31,7 +31,12 @@ from ..tensors.tensor import Tensor
 
 def cond(pred: Tensor | bool, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
          operands: Sequence[Any] = ()) -> Any:
-    """Call one of two functions with the operands; in a compiled step, both become part of the program."""
+    """Call one of two functions with the operands; in a compiled step, both become part of the program.
+
+    >>> import mutagrad as mg
+    >>> mg.cond(mg.tensor(True), lambda x: x + 1, lambda x: x - 1, (mg.tensor(2.),))
+    tensor(3.)
+    """
     if is_replayed() and isinstance(pred, Tensor) and unknown(pred._array):
         return socket("loops").traced_cond(pred, true_fn, false_fn, operands)
     return (true_fn if bool(pred) else false_fn)(*operands)
@@ -39,7 +44,12 @@ def cond(pred: Tensor | bool, true_fn: Callable[..., Any], false_fn: Callable[..
 
 def while_loop(cond_fn: Callable[..., Tensor | bool], body_fn: Callable[..., Sequence[Any]],
                carried_inputs: Sequence[Any]) -> Sequence[Any]:
-    """Return what the body makes of the inputs, and of its own results, as long as the condition holds for them."""
+    """Return what the body makes of the inputs, and of its own results, as long as the condition holds for them.
+
+    >>> import mutagrad as mg
+    >>> mg.while_loop(lambda i: i < 5, lambda i: (i + 2,), (mg.tensor(0),))
+    (tensor(6),)
+    """
     if is_replayed():
         return socket("loops").traced_while(cond_fn, body_fn, carried_inputs)
     while bool(cond_fn(*carried_inputs)):
@@ -52,6 +62,14 @@ def loop(n: int, body: Callable[[Any], Any], *, checkpoint: bool | int = False) 
 
     What rounds hand on stands in tensors that the body writes to. With `checkpoint` a compiled loop keeps the state
     only before every so many rounds (True: the square root of n) and computes the rest again in its backward.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(3)
+    >>> def body(i):
+    ...     x[i] = i * 2.
+    >>> mg.loop(3, body)
+    >>> x
+    tensor([0., 2., 4.])
     """
     if isinstance(n, Tensor) or not hasattr(n, "__index__"):
         raise BadArgument(f"loop: the number of rounds must be an integer, not {type(n).__name__}",

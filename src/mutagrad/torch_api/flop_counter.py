@@ -39,7 +39,14 @@ def _cost(name: str, args: tuple[Any, ...], out: Any) -> tuple[int, tuple[Any, .
 
 
 class FlopCounterMode(TorchFunctionMode):
-    """A block whose products are counted: those of its calls, and those that `backward()` computes in it."""
+    """A block whose products are counted: those of its calls, and those that `backward()` computes in it.
+
+    >>> import mutagrad as mg
+    >>> with mg.utils.flop_counter.FlopCounterMode(display=False) as counter:
+    ...     y = mg.ones(2, 3) @ mg.ones(3, 4)
+    >>> counter.get_total_flops()
+    48
+    """
 
     def __init__(self, mods: Module | Sequence[Module] | None = None, depth: int = 2, display: bool = True,
                  custom_mapping: Mapping[Any, Any] | None = None) -> None:
@@ -95,14 +102,36 @@ class FlopCounterMode(TorchFunctionMode):
             self.flop_counts[place][name] += count
 
     def get_total_flops(self) -> int:
+        """Return the operations of all products: two for each multiply-add.
+
+        >>> import mutagrad as mg
+        >>> with mg.utils.flop_counter.FlopCounterMode(display=False) as counter:
+        ...     y = mg.ones(2, 3) @ mg.ones(3, 4)
+        >>> counter.get_total_flops()
+        48
+        """
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[str, int]]:
-        """Return operations by module and by the name of the function."""
+        """Return operations by module and by the name of the function.
+
+        >>> import mutagrad as mg
+        >>> with mg.utils.flop_counter.FlopCounterMode(display=False) as counter:
+        ...     y = mg.ones(2, 3) @ mg.ones(3, 4)
+        >>> sum(counter.get_flop_counts()["Global"].values())
+        48
+        """
         return {place: dict(counts) for place, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """Return the same as text, of modules down to a depth."""
+        """Return the same as text, of modules down to a depth.
+
+        >>> import mutagrad as mg
+        >>> with mg.utils.flop_counter.FlopCounterMode(display=False) as counter:
+        ...     y = mg.ones(2, 3) @ mg.ones(3, 4)
+        >>> "Global" in counter.get_table()
+        True
+        """
         deepest = self.depth if depth is None else depth
         rows = [(place, sum(counts.values())) for place, counts in self.flop_counts.items()
                 if place.count(".") <= deepest]

@@ -25,7 +25,15 @@ __all__ = ["CustomOp", "Library", "custom_op", "define", "impl", "ops", "registe
 
 
 class CustomOp:
-    """A function with a name; its derivative is that of what it computes, unless one is registered."""
+    """A function with a name; its derivative is that of what it computes, unless one is registered.
+
+    >>> import mutagrad as mg
+    >>> @mg.library.custom_op("mine::thrice", mutates_args=())
+    ... def thrice(x: mg.Tensor) -> mg.Tensor:
+    ...     return 3 * x
+    >>> type(thrice).__name__, thrice(mg.ones(2))
+    ('CustomOp', tensor([3., 3.]))
+    """
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name, self._function = name, function
@@ -41,7 +49,18 @@ class CustomOp:
 
     def register_autograd(self, backward: Callable[..., Any], /, *,
                           setup_context: Callable[..., None] | None = None) -> None:
-        """Give it a derivative: `backward(ctx, *grads)`, from what `setup_context(ctx, inputs, output)` saved."""
+        """Give it a derivative: `backward(ctx, *grads)`, from what `setup_context(ctx, inputs, output)` saved.
+
+        >>> import mutagrad as mg
+        >>> @mg.library.custom_op("mine::same", mutates_args=())
+        ... def same(x: mg.Tensor) -> mg.Tensor:
+        ...     return x.clone()
+        >>> same.register_autograd(lambda ctx, g: 10 * g)
+        >>> x = mg.ones(2, requires_grad=True)
+        >>> same(x).sum().backward()
+        >>> x.grad
+        tensor([10., 10.])
+        """
         function, prepare = self._function, setup_context
 
         class Derived(Function):
@@ -65,7 +84,15 @@ _declared: dict[str, CustomOp] = {}
 
 def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str] = (),
               device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Any = None) -> Any:
-    """Declare an operation; a decorator, too."""
+    """Declare an operation; a decorator, too.
+
+    >>> import mutagrad as mg
+    >>> @mg.library.custom_op("mine::twice", mutates_args=())
+    ... def twice(x: mg.Tensor) -> mg.Tensor:
+    ...     return 2 * x
+    >>> twice(mg.ones(2))
+    tensor([2., 2.])
+    """
     if fn is None:
         return lambda function: custom_op(name, function, mutates_args=mutates_args)
     made = _declared[name] = CustomOp(name, fn)

@@ -70,13 +70,25 @@ def _highest(x: TensorBase, name: str) -> Any:
 
 def sum(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
         dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the sum of what the mask holds for."""
+    """Return the sum of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.sum(x, 1, mask=mask)
+    tensor([3.])
+    """
     return reduce.sum(_filled(input, mask, 0, "sum"), dim, keepdim, dtype=dtype)
 
 
 def prod(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
          dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the product of what the mask holds for."""
+    """Return the product of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.prod(x, 1, mask=mask)
+    tensor([2.])
+    """
     return reduce.prod(_filled(input, mask, 1, "prod"), dim, keepdim, dtype=dtype)
 
 
@@ -87,12 +99,24 @@ def _running(operation: Callable[..., Any], name: str, x: TensorBase, dim: int, 
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return running sums of what the mask holds for."""
+    """Return running sums of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.cumsum(x, 1, mask=mask)
+    tensor([[1., 3., 3.]])
+    """
     return _running(reduce.cumsum, "cumsum", input, dim, dtype, mask, 0)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return running products of what the mask holds for."""
+    """Return running products of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.cumprod(x, 1, mask=mask)
+    tensor([[1., 2., 2.]])
+    """
     return _running(reduce.cumprod, "cumprod", input, dim, dtype, mask, 1)
 
 
@@ -105,25 +129,49 @@ def _chosen(operation: Callable[..., Any], name: str, neutral: Callable[[TensorB
 
 def amax(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
          dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the largest of what the mask holds for."""
+    """Return the largest of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.amax(x, 1, mask=mask)
+    tensor([2.])
+    """
     return _chosen(reduce.amax, "amax", _lowest, input, dim, keepdim, dtype, mask)
 
 
 def amin(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
          dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the smallest of what the mask holds for."""
+    """Return the smallest of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.amin(x, 1, mask=mask)
+    tensor([1.])
+    """
     return _chosen(reduce.amin, "amin", _highest, input, dim, keepdim, dtype, mask)
 
 
 def argmax(input: Tensor, dim: int | None = None, *, keepdim: bool = False,
            dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return where the largest is of what the mask holds for."""
+    """Return where the largest is of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.argmax(x, 1, mask=mask)
+    tensor([1.])
+    """
     return _chosen(reduce.argmax, "argmax", _lowest, input, dim, keepdim, dtype, mask)
 
 
 def argmin(input: Tensor, dim: int | None = None, *, keepdim: bool = False,
            dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return where the smallest is of what the mask holds for."""
+    """Return where the smallest is of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.argmin(x, 1, mask=mask)
+    tensor([0.])
+    """
     return _chosen(reduce.argmin, "argmin", _highest, input, dim, keepdim, dtype, mask)
 
 
@@ -137,7 +185,13 @@ def _count(x: TensorBase, dim: Dims, keepdim: bool, mask: TensorBase | None, nam
 
 def mean(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
          dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the average of what the mask holds for; nan where it holds for nothing."""
+    """Return the average of what the mask holds for; nan where it holds for nothing.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.mean(x, 1, mask=mask)
+    tensor([1.5000])
+    """
     dtype = tensor_argument(input, "mean").dtype if dtype is None else dtypes.as_dtype(dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         raise BadValue(f"mean: expects a floating point or complex type, got {dtype.name}",
@@ -147,7 +201,13 @@ def mean(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
 
 def median(input: Tensor, dim: int = -1, *, keepdim: bool = False,
            dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the median along a dimension of what the mask holds for; nan where it holds for nothing."""
+    """Return the median along a dimension of what the mask holds for; nan where it holds for nothing.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.median(x, 1, mask=mask)
+    tensor([1.])
+    """
     floating = tensor_argument(input, "median")._array.dtype.kind in "fV"
     x = input if floating else to_dtype(input, dtypes.float32)
     found = nanmedian(_filled(x, mask, np.nan, "median"), whole_dim(dim, x._array.ndim, "median"), keepdim).values
@@ -161,7 +221,13 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False,
 
 def logsumexp(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
               dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return log(sum(exp(x))) of what the mask holds for."""
+    """Return log(sum(exp(x))) of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.logsumexp(x, 1, mask=mask)
+    tensor([2.3133])
+    """
     tensor_argument(input, "logsumexp")
     neutral = 0 if mask is None else -np.inf if input._array.dtype.kind == "c" else _lowest(input, "logsumexp")
     found = softmaxes.logsumexp(_filled(input, mask, neutral, "logsumexp"), () if dim is None else dim, keepdim)
@@ -170,14 +236,26 @@ def logsumexp(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
 
 def logaddexp(input: Tensor, other: Tensor, *, dtype: dtype | None = None, input_mask: Tensor | None = None,
               other_mask: Tensor | None = None) -> Any:
-    """Return log(exp(x) + exp(y)), with a mask for each: what it does not hold for adds nothing."""
+    """Return log(exp(x) + exp(y)), with a mask for each: what it does not hold for adds nothing.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.logaddexp(x, x, input_mask=mask)
+    tensor([[1.6931, 2.6931, 3.0000]])
+    """
     x, y = _filled_low(input, input_mask, "logaddexp"), _filled_low(other, other_mask, "logaddexp")
     return to_dtype(elementwise.logaddexp(x, y), input.dtype if dtype is None else dtype)
 
 
 def norm(input: Tensor, ord: float | None = 2.0, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None,
          mask: Any = None) -> Any:
-    """Return the norm, as of a vector, of what the mask holds for."""
+    """Return the norm, as of a vector, of what the mask holds for.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.norm(x, 2, 1, mask=mask)
+    tensor([2.2361])
+    """
     x = _filled(input, mask, np.inf if ord == -np.inf else 0, "norm")
     return reduce.norm(x, 2 if ord is None else ord, dim, keepdim, dtype)
 
@@ -200,34 +278,70 @@ def _variance(x: Tensor, dim: Dims, unbiased: bool | None, correction: float | N
 
 def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
         keepdim: bool = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the variance of what the mask holds for; nan where it holds for too little."""
+    """Return the variance of what the mask holds for; nan where it holds for too little.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.var(x, 1, mask=mask)
+    tensor([0.5000])
+    """
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, "var")
 
 
 def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
         keepdim: bool = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the standard deviation of what the mask holds for; nan where it holds for too little."""
+    """Return the standard deviation of what the mask holds for; nan where it holds for too little.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.std(x, 1, mask=mask)
+    tensor([0.7071])
+    """
     return elementwise.sqrt(_variance(input, dim, unbiased, correction, keepdim, dtype, mask, "std"))
 
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return exp(x), normalised to sum to one over what the mask holds for, and 0 elsewhere."""
+    """Return exp(x), normalised to sum to one over what the mask holds for, and 0 elsewhere.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.softmax(x, 1, mask=mask)
+    tensor([[0.2689, 0.7311, 0.0000]])
+    """
     return softmaxes.softmax(_filled_low(input, mask, "softmax"), dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the logarithm of softmax over what the mask holds for, and -inf elsewhere."""
+    """Return the logarithm of softmax over what the mask holds for, and -inf elsewhere.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.log_softmax(x, 1, mask=mask)
+    tensor([[-1.3133, -0.3133,    -inf]])
+    """
     return softmaxes.log_softmax(_filled_low(input, mask, "log_softmax"), dim, dtype)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return the softmax of -x over what the mask holds for, and 0 elsewhere."""
+    """Return the softmax of -x over what the mask holds for, and 0 elsewhere.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.softmin(x, 1, mask=mask)
+    tensor([[0.7311, 0.2689, 0.0000]])
+    """
     filled = _filled(input, mask, 0 if mask is None else _highest(input, "softmin"), "softmin")
     return softmaxes.softmax(-filled, dim, dtype)
 
 
 def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12,
               dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
-    """Return rows divided by the norm of what the mask holds for in them, and 0 elsewhere."""
+    """Return rows divided by the norm of what the mask holds for in them, and 0 elsewhere.
+
+    >>> import mutagrad as mg
+    >>> x, mask = mg.tensor([[1., 2., 3.]]), mg.tensor([[True, True, False]])
+    >>> mg.masked.normalize(x, 2, 1, mask=mask)
+    tensor([[0.4472, 0.8944, 0.0000]])
+    """
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _filled(input, mask, 0, "normalize") / elementwise.clamp(length, eps)

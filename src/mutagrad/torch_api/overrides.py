@@ -24,7 +24,12 @@ watch()
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether a mode, or the class of one of these, takes over functions that are called with it."""
+    """Whether a mode, or the class of one of these, takes over functions that are called with it.
+
+    >>> import mutagrad as mg
+    >>> mg.overrides.has_torch_function((mg.ones(1),))
+    False
+    """
     now = mode.now
     if now.dispatch_off < 2 and now.function_modes:
         return True
@@ -32,12 +37,22 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 
 def has_torch_function_unary(obj: Any) -> bool:
-    """Do as `has_torch_function` for one argument."""
+    """Do as `has_torch_function` for one argument.
+
+    >>> import mutagrad as mg
+    >>> mg.overrides.has_torch_function_unary(mg.ones(1))
+    False
+    """
     return has_torch_function((obj,))
 
 
 def has_torch_function_variadic(*objs: Any) -> bool:
-    """Do as `has_torch_function` for arguments one by one."""
+    """Do as `has_torch_function` for arguments one by one.
+
+    >>> import mutagrad as mg
+    >>> mg.overrides.has_torch_function_variadic(mg.ones(1), 2)
+    False
+    """
     return has_torch_function(objs)
 
 
@@ -48,7 +63,15 @@ def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterabl
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for functions that classes can take over; `dispatcher` gives the arguments that are asked."""
+    """Return a decorator for functions that classes can take over; `dispatcher` gives the arguments that are asked.
+
+    >>> import mutagrad as mg
+    >>> @mg.overrides.wrap_torch_function(lambda x: (x,))
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(mg.ones(2))
+    tensor([2., 2.])
+    """
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -86,7 +109,13 @@ class TorchFunctionMode(Block):
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that lets everything happen as it would."""
+    """A mode that lets everything happen as it would.
+
+    >>> import mutagrad as mg
+    >>> with mg.overrides.BaseTorchFunctionMode():
+    ...     mg.ones(2) + 1
+    tensor([2., 2.])
+    """
 
     def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
@@ -104,18 +133,33 @@ def _get_current_function_mode_stack() -> list[Any]:
 # -------------------------------------------------------------------------------------------------------- what there is
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether it is a tensor, or of a class with `__torch_function__`."""
+    """Whether it is a tensor, or of a class with `__torch_function__`.
+
+    >>> import mutagrad as mg
+    >>> mg.overrides.is_tensor_like(mg.ones(1)), mg.overrides.is_tensor_like([1.])
+    (True, False)
+    """
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
 def resolve_name(f: Callable[..., Any]) -> str | None:
-    """Return the name of a function that `__torch_function__` was given."""
+    """Return the name of a function that `__torch_function__` was given.
+
+    >>> import mutagrad as mg
+    >>> mg.overrides.resolve_name(mg.add)
+    'mutagrad.add'
+    """
     name = NAMES.get(f)
     return None if name is None else called(name)
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """Return the functions that classes can take over, by where they are."""
+    """Return the functions that classes can take over, by where they are.
+
+    >>> import mutagrad as mg
+    >>> mg.overrides.get_overridable_functions()[mg.Tensor] != []
+    True
+    """
     found: dict[Any, list[Callable[..., Any]]] = {}
     for space in (*(module for path, module in NAMESPACES.items() if path != "ops.recurrent"), Tensor):
         inside = (value for name, value in vars(space).items() if space is Tensor or _is_overridable(name))
@@ -133,18 +177,33 @@ def _hashable(value: Any) -> bool:
 
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """Return the functions that make tensors of data, which no class can take over."""
+    """Return the functions that make tensors of data, which no class can take over.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros in mg.overrides.get_ignored_functions()
+    True
+    """
     makers = {vars(space)[name] for space in NAMESPACES.values() for name in MAKERS if name in vars(space)}
     return makers | {Tensor.as_subclass}
 
 
 def get_default_nowrap_functions() -> set[Any]:
-    """Return the functions whose results `Tensor.__torch_function__` does not turn into tensors of the subclass."""
+    """Return the functions whose results `Tensor.__torch_function__` does not turn into tensors of the subclass.
+
+    >>> import mutagrad as mg
+    >>> len(mg.overrides.get_default_nowrap_functions()) > 0
+    True
+    """
     return unchanged()
 
 
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
-    """Return, for each function that classes can take over, one with the same parameters that returns -1."""
+    """Return, for each function that classes can take over, one with the same parameters that returns -1.
+
+    >>> import mutagrad as mg
+    >>> mg.overrides.get_testing_overrides()[mg.add](1, 2)
+    -1
+    """
     return {function: _stub(function) for functions in get_overridable_functions().values() for function in functions}
 
 
@@ -158,5 +217,10 @@ def _stub(function: Callable[..., Any]) -> Callable[..., int]:
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether it is a method of Tensor, or the reader of one of its properties."""
+    """Whether it is a method of Tensor, or the reader of one of its properties.
+
+    >>> import mutagrad as mg
+    >>> mg.overrides.is_tensor_method_or_property(mg.Tensor.add)
+    True
+    """
     return func in get_overridable_functions()[Tensor] or getattr(func, "__name__", "") == "__get__"

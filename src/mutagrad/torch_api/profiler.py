@@ -27,24 +27,47 @@ __all__ = ["ProfilerAction", "ProfilerActivity", "emit_itt", "emit_nvtx", "profi
 
 
 class ProfilerActivity(Enum):
-    """Where the time of a program goes."""
+    """Where the time of a program goes.
+
+    >>> import mutagrad as mg
+    >>> mg.profiler.ProfilerActivity.CPU.name
+    'CPU'
+    """
 
     CPU, XPU, MTIA, CUDA, HPU, PrivateUse1 = range(6)
 
 
 class ProfilerAction(Enum):
-    """What a profiler does during one step."""
+    """What a profiler does during one step.
+
+    >>> import mutagrad as mg
+    >>> [action.name for action in mg.profiler.ProfilerAction]
+    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE']
+    """
 
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Return what can be measured."""
+    """Return what can be measured.
+
+    >>> import mutagrad as mg
+    >>> [activity.name for activity in mg.profiler.supported_activities()]
+    ['CPU']
+    """
     return {ProfilerActivity.CPU}
 
 
 class record_function(ContextDecorator):
-    """A name for a part of a program, in a block or a decorator: an event of the profiler, if one is measuring."""
+    """A name for a part of a program, in a block or a decorator: an event of the profiler, if one is measuring.
+
+    >>> import mutagrad as mg
+    >>> with mg.profiler.profile() as p:
+    ...     with mg.profiler.record_function("mine"):
+    ...         x = mg.ones(2)
+    >>> "mine" in [event.key for event in p.key_averages()]
+    True
+    """
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name, self.args = name, args
@@ -76,7 +99,14 @@ def _check(arguments: dict[str, Any]) -> None:
 
 
 class profile(ContextDecorator, Block):
-    """Measures the calls of public functions on this thread, in a block or from `start()` to `stop()`."""
+    """Measures the calls of public functions on this thread, in a block or from `start()` to `stop()`.
+
+    >>> import mutagrad as mg
+    >>> with mg.profiler.profile() as p:
+    ...     x = mg.ones(2) * 2
+    >>> sorted(event.key for event in p.key_averages())
+    ['aten::mul', 'aten::ones']
+    """
 
     def __init__(self, enabled: bool = True, *, activities: Iterable[ProfilerActivity] | None = None,
                  record_shapes: bool = False, schedule: Callable[[int], ProfilerAction] | None = None,
@@ -103,19 +133,46 @@ class profile(ContextDecorator, Block):
         self.stop()
 
     def start(self) -> None:
-        """Begin to measure, if the schedule does not say otherwise."""
+        """Begin to measure, if the schedule does not say otherwise.
+
+        >>> import mutagrad as mg
+        >>> p = mg.profiler.profile()
+        >>> p.start()
+        >>> x = mg.ones(2)
+        >>> p.stop()
+        >>> len(p.events()) >= 1
+        True
+        """
         if self.enabled and self._action() in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
             self._begin()
 
     def stop(self) -> None:
-        """End it, and hand over what was measured."""
+        """End it, and hand over what was measured.
+
+        >>> import mutagrad as mg
+        >>> p = mg.profiler.profile()
+        >>> p.start()
+        >>> x = mg.ones(2)
+        >>> p.stop()
+        >>> len(p.events()) >= 1
+        True
+        """
         if self._measuring:
             self._end()
             if self.on_trace_ready is not None:
                 self.on_trace_ready(self)
 
     def step(self) -> None:
-        """Say that the next step of the program begins."""
+        """Say that the next step of the program begins.
+
+        >>> import mutagrad as mg
+        >>> plan = mg.profiler.schedule(wait=1, warmup=0, active=1, repeat=1)
+        >>> with mg.profiler.profile(schedule=plan, on_trace_ready=lambda p: print("measured")) as p:
+        ...     for _ in range(3):
+        ...         x = mg.ones(2)
+        ...         p.step()
+        measured
+        """
         before = self._action()
         self.step_num += 1
         now = self._action() in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
@@ -163,19 +220,47 @@ class profile(ContextDecorator, Block):
         return EventList(sorted(self._events, key=lambda event: event.time_range.start))
 
     def events(self) -> EventList:
-        """Return all that was measured, in the order in which it began."""
+        """Return all that was measured, in the order in which it began.
+
+        >>> import mutagrad as mg
+        >>> with mg.profiler.profile() as p:
+        ...     x = mg.ones(2) * 2
+        >>> len(p.events()) >= 2
+        True
+        """
         return self.function_events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """Return the calls summed by name, or by name and the shapes of their arguments."""
+        """Return the calls summed by name, or by name and the shapes of their arguments.
+
+        >>> import mutagrad as mg
+        >>> with mg.profiler.profile() as p:
+        ...     x = mg.ones(2) * 2
+        >>> sorted((event.key, event.count) for event in p.key_averages())
+        [('aten::mul', 1), ('aten::ones', 1)]
+        """
         return self.function_events.key_averages(group_by_input_shape)
 
     def total_average(self) -> FunctionEventAvg:
-        """Return all calls together."""
+        """Return all calls together.
+
+        >>> import mutagrad as mg
+        >>> with mg.profiler.profile() as p:
+        ...     x = mg.ones(2) * 2
+        >>> p.total_average().count >= 2
+        True
+        """
         return self.function_events.total_average()
 
     def table(self, *arguments: Any, **settings: Any) -> str:
-        """Return the calls as text, one a line."""
+        """Return the calls as text, one a line.
+
+        >>> import mutagrad as mg
+        >>> with mg.profiler.profile() as p:
+        ...     x = mg.ones(2) * 2
+        >>> "mul" in p.table()
+        True
+        """
         return self.function_events.table(*arguments, **settings)
 
     def __str__(self) -> str:
@@ -186,7 +271,17 @@ class profile(ContextDecorator, Block):
         return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(self, path: str) -> None:
-        """Write what was measured for Chrome's viewer of traces."""
+        """Write what was measured for Chrome's viewer of traces.
+
+        >>> import mutagrad as mg
+        >>> with mg.profiler.profile() as p:
+        ...     x = mg.ones(2) * 2
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     p.export_chrome_trace(f"{folder}/trace.json")
+        ...     os.listdir(folder)
+        ['trace.json']
+        """
         self.function_events.export_chrome_trace(path)
 
 
@@ -214,7 +309,13 @@ def kineto_available() -> bool:
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
              skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
-    """Return when to measure, by the step: `active` ones after `wait` and `warmup`, and so on, or `repeat` times."""
+    """Return when to measure, by the step: `active` ones after `wait` and `warmup`, and so on, or `repeat` times.
+
+    >>> import mutagrad as mg
+    >>> when = mg.profiler.schedule(wait=1, warmup=1, active=2)
+    >>> [when(step).name for step in range(4)]
+    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE']
+    """
     cycle = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:
@@ -235,7 +336,16 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
                               use_gzip: bool = False) -> Callable[[profile], None]:
-    """Return an `on_trace_ready` that writes what was measured into a folder."""
+    """Return an `on_trace_ready` that writes what was measured into a folder.
+
+    >>> import mutagrad as mg
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with mg.profiler.profile(on_trace_ready=mg.profiler.tensorboard_trace_handler(folder)):
+    ...         x = mg.ones(2)
+    ...     len(os.listdir(folder))
+    1
+    """
     if use_gzip:
         raise NotSupported("tensorboard_trace_handler: use_gzip is not supported", fix="gzip the files afterwards")
 

@@ -41,7 +41,14 @@ class SobolEngine:
         return self._sequence.num_generated  # type: ignore[no-any-return]
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: dtype | None = None) -> Any:
-        """Return the next n points, a row each."""
+        """Return the next n points, a row each.
+
+        >>> import mutagrad as mg
+        >>> engine = mg.quasirandom.SobolEngine(2)
+        >>> engine.draw(2)
+        tensor([[0.0000, 0.0000],
+                [0.5000, 0.5000]])
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # SciPy advises to draw a power of two at once
             points = self._sequence.random(n)
@@ -49,7 +56,13 @@ class SobolEngine:
         return write_out("draw", make(points.astype(kind.array_type)), out)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: dtype | None = None) -> Any:
-        """Return the next 2^m points; of all points there must be a power of two, as only so many are evenly spread."""
+        """Return the next 2^m points; of all points there must be a power of two, as only so many are evenly spread.
+
+        >>> import mutagrad as mg
+        >>> engine = mg.quasirandom.SobolEngine(2)
+        >>> engine.draw_base2(2).shape
+        mutagrad.Size([4, 2])
+        """
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):
@@ -58,12 +71,25 @@ class SobolEngine:
         return self.draw(n, out, dtype)
 
     def reset(self) -> SobolEngine:
-        """Begin anew."""
+        """Begin anew.
+
+        >>> import mutagrad as mg
+        >>> engine = mg.quasirandom.SobolEngine(2)
+        >>> _ = engine.draw(3)
+        >>> engine.reset().draw(1)
+        tensor([[0., 0.]])
+        """
         self._sequence.reset()
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Pass over n points."""
+        """Pass over n points.
+
+        >>> import mutagrad as mg
+        >>> engine = mg.quasirandom.SobolEngine(2)
+        >>> engine.fast_forward(1).draw(1)
+        tensor([[0.5000, 0.5000]])
+        """
         self._sequence.fast_forward(n)
         return self
 

@@ -42,6 +42,14 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
     """Raise AssertionError unless the two are close: tensors, arrays, numbers, None, or containers of these.
 
     Close is |actual - expected| <= atol + rtol * |expected|; the tolerances follow from the types if not given.
+
+    >>> import mutagrad as mg
+    >>> mg.testing.assert_close(mg.tensor([1.]), mg.tensor([1. + 1e-7]))
+    >>> try:
+    ...     mg.testing.assert_close(mg.tensor([1.]), mg.tensor([2.]))
+    ... except AssertionError:
+    ...     print("they differ")
+    they differ
     """
     if (rtol is None) != (atol is None):
         raise BadValue("assert_close: rtol and atol must both be given or both be left out", fix="rtol=1e-5, atol=1e-8")
@@ -192,7 +200,12 @@ def make_tensor(*shape: int | Sequence[int], dtype: dtype | type, device: device
                 low: float | None = None, high: float | None = None, requires_grad: bool = False,
                 noncontiguous: bool = False, exclude_zero: bool = False,
                 memory_format: memory_format | None = None) -> Any:
-    """Return random values between bounds that suit the type: -9 to 9, 0 to 9 for bytes, 0 or 1 for booleans."""
+    """Return random values between bounds that suit the type: -9 to 9, 0 to 9 for bytes, 0 or 1 for booleans.
+
+    >>> import mutagrad as mg
+    >>> mg.testing.make_tensor(2, 3, dtype=mg.float32, device="cpu").shape
+    mutagrad.Size([2, 3])
+    """
     to = as_dtype(dtype)
     if requires_grad and to.category < FLOAT or noncontiguous and memory_format is not None:
         raise BadValue(f"make_tensor: requires_grad needs a floating point type, not {to.name}, and noncontiguous "

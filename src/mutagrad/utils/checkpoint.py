@@ -184,7 +184,12 @@ def _version(tensor: TensorBase | None) -> int:
 
 
 def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """Return the contexts that a checkpointed function runs in, and runs again in, unless others are given: none."""
+    """Return the contexts that a checkpointed function runs in, and runs again in, unless others are given: none.
+
+    >>> import mutagrad as mg
+    >>> len(mg.utils.checkpoint.noop_context_fn())
+    2
+    """
     return nullcontext(), nullcontext()
 
 
@@ -203,7 +208,12 @@ class set_checkpoint_debug_enabled(nullcontext[None]):
 
 
 class CheckpointPolicy(Enum):
-    """What a selective checkpoint may decide about an operation."""
+    """What a selective checkpoint may decide about an operation.
+
+    >>> import mutagrad as mg
+    >>> mg.utils.checkpoint.CheckpointPolicy.MUST_SAVE.name
+    'MUST_SAVE'
+    """
 
     MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE = range(4)
 
@@ -301,7 +311,14 @@ def _replace(outputs: list[TensorBase], op: Recomputed, tensors: list[TensorBase
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
                           preserve_rng_state: bool = True, **kwargs: Any) -> Any:
-    """Call functions one after the other, in so many checkpointed segments; the last segment keeps its values."""
+    """Call functions one after the other, in so many checkpointed segments; the last segment keeps its values.
+
+    >>> import mutagrad as mg
+    >>> model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh(), mg.nn.Linear(2, 1))
+    >>> x = mg.ones(3, 2, requires_grad=True)
+    >>> mg.utils.checkpoint.checkpoint_sequential(model, 2, x, use_reentrant=False).shape
+    mutagrad.Size([3, 1])
+    """
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if kwargs:
         raise BadArgument(f"checkpoint_sequential: unexpected arguments {sorted(kwargs)}")

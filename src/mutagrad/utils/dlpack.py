@@ -10,5 +10,10 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """Return the memory of a tensor as a capsule that another library can take over once."""
+    """Return the memory of a tensor as a capsule that another library can take over once.
+
+    >>> import mutagrad as mg
+    >>> mg.from_dlpack(mg.to_dlpack(mg.ones(2)))
+    tensor([1., 1.])
+    """
     return tensor.__dlpack__()

@@ -100,7 +100,17 @@ def _refuse(name: str) -> Callable[..., None]:
 
 
 class SummaryWriter:
-    """Writes what happens in training into a folder that TensorBoard shows."""
+    """Writes what happens in training into a folder that TensorBoard shows.
+
+    >>> import mutagrad as mg
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     writer = mg.utils.tensorboard.SummaryWriter(folder)
+    ...     writer.add_scalar("loss", 0.5, global_step=1)
+    ...     writer.close()
+    ...     len(os.listdir(folder))
+    1
+    """
 
     def __init__(self, log_dir: str | Path | None = None, comment: str = "", purge_step: int | None = None,
                  max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "") -> None:
@@ -130,7 +140,17 @@ class SummaryWriter:
 
     def add_scalar(self, tag: str, scalar_value: Tensor | float, global_step: int | None = None,
                    walltime: float | None = None, new_style: bool = False, double_precision: bool = False) -> None:
-        """Add a number."""
+        """Add a number.
+
+        >>> import mutagrad as mg
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = mg.utils.tensorboard.SummaryWriter(folder)
+        ...     writer.add_scalar("loss", 0.5, 1)
+        ...     writer.close()
+        ...     len(os.listdir(folder))
+        1
+        """
         if new_style or double_precision:
             raise NotSupported("SummaryWriter.add_scalar: new_style and double_precision are not supported",
                                why="numbers are written in 32 bits", fix="add_scalar(tag, value, step)")
@@ -138,21 +158,51 @@ class SummaryWriter:
 
     def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Tensor | float], global_step: int | None = None,
                     walltime: float | None = None) -> None:
-        """Add several numbers that are shown in one plot, each in a folder of its own."""
+        """Add several numbers that are shown in one plot, each in a folder of its own.
+
+        >>> import mutagrad as mg
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = mg.utils.tensorboard.SummaryWriter(folder)
+        ...     writer.add_scalars("loss", {"train": 0.5, "test": 0.7}, 1)
+        ...     writer.close()
+        ...     sorted(name for name in os.listdir(folder) if name.startswith("loss"))
+        ['loss_test', 'loss_train']
+        """
         for tag, value in tag_scalar_dict.items():
             folder = f"/{main_tag.replace('/', '_')}_{tag.replace('/', '_')}"
             self._add(main_tag, single(2, float(_array(value))), global_step, walltime, folder)
 
     def add_histogram(self, tag: str, values: Any, global_step: int | None = None, bins: Any = "tensorflow",
                       walltime: float | None = None, max_bins: int | None = None) -> None:
-        """Add a histogram of values; bins is "tensorflow" or what `numpy.histogram` takes."""
+        """Add a histogram of values; bins is "tensorflow" or what `numpy.histogram` takes.
+
+        >>> import mutagrad as mg
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = mg.utils.tensorboard.SummaryWriter(folder)
+        ...     writer.add_histogram("weights", mg.randn(10), 1)
+        ...     writer.close()
+        ...     len(os.listdir(folder))
+        1
+        """
         if max_bins is not None:
             raise NotSupported("SummaryWriter.add_histogram: max_bins is not supported", fix=f"bins={max_bins}")
         self._add(tag, field(5, _histogram(_array(values), bins)), global_step, walltime)
 
     def add_image(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
                   dataformats: str = "CHW") -> None:
-        """Add an image: bytes, or numbers from 0 to 1."""
+        """Add an image: bytes, or numbers from 0 to 1.
+
+        >>> import mutagrad as mg
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = mg.utils.tensorboard.SummaryWriter(folder)
+        ...     writer.add_image("image", mg.rand(3, 8, 8))
+        ...     writer.close()
+        ...     len(os.listdir(folder))
+        1
+        """
         pixels = _pixels("SummaryWriter.add_image", img_tensor, dataformats)
         height, width, channels = pixels.shape
         size = field(1, height) + field(2, width) + field(3, channels)
@@ -160,7 +210,17 @@ class SummaryWriter:
 
     def add_images(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
                    dataformats: str = "NCHW") -> None:
-        """Add several images side by side."""
+        """Add several images side by side.
+
+        >>> import mutagrad as mg
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = mg.utils.tensorboard.SummaryWriter(folder)
+        ...     writer.add_images("images", mg.rand(2, 3, 8, 8))
+        ...     writer.close()
+        ...     len(os.listdir(folder))
+        1
+        """
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
     def add_figure(self, tag: str, figure: Any, global_step: int | None = None, close: bool = True,
@@ -177,7 +237,17 @@ class SummaryWriter:
 
     def add_text(self, tag: str, text_string: str, global_step: int | None = None,
                  walltime: float | None = None) -> None:
-        """Add a text, which may be Markdown."""
+        """Add a text, which may be Markdown.
+
+        >>> import mutagrad as mg
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = mg.utils.tensorboard.SummaryWriter(folder)
+        ...     writer.add_text("note", "**done**")
+        ...     writer.close()
+        ...     len(os.listdir(folder))
+        1
+        """
         tensor = field(1, _TEXT_TYPE) + field(2, field(2, field(1, 1))) + field(8, text_string)
         self._add(f"{tag}/text_summary", field(8, tensor) + field(9, field(1, field(1, "text"))), global_step, walltime)
 
@@ -186,11 +256,30 @@ class SummaryWriter:
     add_onnx_graph, add_pr_curve, add_video = map(_refuse, ("add_onnx_graph", "add_pr_curve", "add_video"))
 
     def get_logdir(self) -> str:
-        """Return the folder that is written."""
+        """Return the folder that is written.
+
+        >>> import mutagrad as mg
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = mg.utils.tensorboard.SummaryWriter(folder)
+        ...     writer.get_logdir() == folder
+        ...     writer.close()
+        True
+        """
         return self.log_dir
 
     def flush(self) -> None:
-        """Bring everything to the disk."""
+        """Bring everything to the disk.
+
+        >>> import mutagrad as mg
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = mg.utils.tensorboard.SummaryWriter(folder)
+        ...     writer.flush()
+        ...     writer.close()
+        ...     len(os.listdir(folder))
+        1
+        """
         self._waiting, self._flushed = 0, time.monotonic()
         for file in self._files.values():
             file.flush()

@@ -54,6 +54,13 @@ def set_kernels(name: str) -> None:
 
     "auto" is compiled kernels as soon as a thread in the background has them, if Numba is installed. With "numba"
     whoever needs a kernel first waits for it.
+
+    >>> import mutagrad as mg
+    >>> before = mg.get_kernels()
+    >>> mg.set_kernels("numpy")
+    >>> mg.get_kernels()
+    'numpy'
+    >>> mg.set_kernels(before)
     """
     if name not in CHOICES:
         raise BadValue(f"set_kernels: there is no choice {name!r}", why=f"there are {', '.join(CHOICES)}",
@@ -65,7 +72,12 @@ def set_kernels(name: str) -> None:
 
 
 def get_kernels() -> str:
-    """Return what `set_kernels` was told last: "numpy", "numba" or "auto"."""
+    """Return what `set_kernels` was told last: "numpy", "numba" or "auto".
+
+    >>> import mutagrad as mg
+    >>> mg.get_kernels() in ("numpy", "numba", "auto")
+    True
+    """
     return choice.name
 
 

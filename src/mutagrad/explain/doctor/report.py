@@ -20,7 +20,17 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 class doctor(Diagnosis):
-    """What PyTorch would reject or get wrong in a block: `with mutagrad.doctor() as found: ...; print(found)`."""
+    """What PyTorch would reject or get wrong in a block: `with mutagrad.doctor() as found: ...; print(found)`.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(3, requires_grad=True)
+    >>> with mg.doctor() as found:
+    ...     y = x.exp()
+    ...     y[0] = 0.
+    ...     y.sum().backward()
+    >>> "PyTorch raises" in str(found)
+    True
+    """
 
     def __str__(self) -> str:
         propose(self.findings)

@@ -22,7 +22,12 @@ LATER = ("parametrizations", "parametrize", "prune", "stateless")  # few program
 
 
 def skip_init(module_cls: type[Module], *arguments: Any, **settings: Any) -> Module:
-    """Makes a module; PyTorch leaves its parameters without values, here they have their usual ones."""
+    """Makes a module; PyTorch leaves its parameters without values, here they have their usual ones.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.utils.skip_init(mg.nn.Linear, 2, 3)
+    Linear(in_features=2, out_features=3, bias=True)
+    """
     return module_cls(*arguments, **settings)
 
 

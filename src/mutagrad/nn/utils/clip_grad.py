@@ -27,7 +27,12 @@ def _listed(tensors: Tensor | Iterable[Tensor], name: str) -> list[Tensor]:
 @no_grad()
 def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False,
                    foreach: bool | None = None) -> Any:
-    """Return the norm of all elements of all tensors. (`foreach` chooses a kernel in PyTorch; here there is one.)"""
+    """Return the norm of all elements of all tensors. (`foreach` chooses a kernel in PyTorch; here there is one.)
+
+    >>> import mutagrad as mg
+    >>> mg.nn.utils.get_total_norm([mg.tensor([3.]), mg.tensor([4.])])
+    tensor(5.)
+    """
     found, order = _listed(tensors, "get_total_norm"), float(norm_type)
     if not found:
         return zeros(())
@@ -42,7 +47,15 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, e
 @no_grad()
 def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor,
                           foreach: bool | None = None) -> None:
-    """Makes the gradients smaller, all by one factor, so that what was `total_norm` is at most `max_norm`."""
+    """Makes the gradients smaller, all by one factor, so that what was `total_norm` is at most `max_norm`.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> x.grad = mg.tensor([3., 4.])
+    >>> mg.nn.utils.clip_grads_with_norm_([x], 1., mg.nn.utils.get_total_norm([x.grad]))
+    >>> x.grad
+    tensor([0.6000, 0.8000])
+    """
     factor = (float(max_norm) / (total_norm.detach() + 1e-6)).clamp(max=1.0)
     for p in _listed(parameters, "clip_grads_with_norm_"):
         if p.grad is not None:
@@ -78,7 +91,15 @@ def clip_grad_norm(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_
 
 @no_grad()
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
-    """Cuts every element of the gradients off at `clip_value` and its negative."""
+    """Cuts every element of the gradients off at `clip_value` and its negative.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> (x * 5).sum().backward()
+    >>> mg.nn.utils.clip_grad_value_([x], 1.)
+    >>> x.grad
+    tensor([1., 1.])
+    """
     bound = float(clip_value)
     for p in _listed(parameters, "clip_grad_value_"):
         if p.grad is not None:

@@ -29,13 +29,27 @@ def _fused(weight: Tensor, bias: Tensor | None, mean: Tensor, var: Tensor, eps: 
 def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
                          bn_w: Tensor | None, bn_b: Tensor | None,
                          transpose: bool = False) -> tuple[Parameter, Parameter]:
-    """Return the weight and bias of a convolution with those of a batch normalization in them."""
+    """Return the weight and bias of a convolution with those of a batch normalization in them.
+
+    >>> import mutagrad as mg
+    >>> mean, variance, scale, shift = mg.zeros(1), mg.ones(1), mg.tensor([2.]), mg.zeros(1)
+    >>> fused = mg.nn.utils.fuse_conv_bn_weights(mg.ones(1, 1, 1), mg.ones(1), mean, variance, 0., scale, shift)
+    >>> [p.item() for p in fused]
+    [2.0, 2.0]
+    """
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
 def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
                            bn_w: Tensor | None, bn_b: Tensor | None) -> tuple[Parameter, Parameter]:
-    """Return the weight and bias of a linear layer with those of a batch normalization in them."""
+    """Return the weight and bias of a linear layer with those of a batch normalization in them.
+
+    >>> import mutagrad as mg
+    >>> mean, variance, scale, shift = mg.zeros(1), mg.ones(1), mg.tensor([2.]), mg.zeros(1)
+    >>> fused = mg.nn.utils.fuse_linear_bn_weights(mg.ones(1, 1), mg.ones(1), mean, variance, 0., scale, shift)
+    >>> [p.item() for p in fused]
+    [2.0, 2.0]
+    """
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
 
@@ -50,12 +64,24 @@ def _with_norm_inside(layer: M, norm: Module, dim: int) -> M:
 
 
 def fuse_conv_bn_eval(conv: M, bn: Module, transpose: bool = False) -> M:
-    """Return a convolution that does what it and the batch normalization after it do in evaluation."""
+    """Return a convolution that does what it and the batch normalization after it do in evaluation.
+
+    >>> import mutagrad as mg
+    >>> conv, norm = mg.nn.Conv1d(2, 3, 1).eval(), mg.nn.BatchNorm1d(3).eval()
+    >>> mg.nn.utils.fuse_conv_bn_eval(conv, norm)(mg.zeros(1, 2, 4)).shape
+    mutagrad.Size([1, 3, 4])
+    """
     return _with_norm_inside(conv, bn, 1 if transpose else 0)
 
 
 def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
-    """Return a linear layer that does what it and the batch normalization after it do in evaluation."""
+    """Return a linear layer that does what it and the batch normalization after it do in evaluation.
+
+    >>> import mutagrad as mg
+    >>> layer, norm = mg.nn.Linear(2, 3).eval(), mg.nn.BatchNorm1d(3).eval()
+    >>> mg.nn.utils.fuse_linear_bn_eval(layer, norm)(mg.zeros(1, 2)).shape
+    mutagrad.Size([1, 3])
+    """
     outputs, features = linear.out_features, bn.num_features
     if features not in (1, outputs):
         raise BadSetting(f"fuse: {outputs} outputs cannot be normalized as {features} features",

@@ -47,7 +47,13 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Represent a weight by lengths (`original0`) and directions (`original1`), which are trained apart."""
+    """Represent a weight by lengths (`original0`) and directions (`original1`), which are trained apart.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
+    >>> [name for name, p in layer.named_parameters()]
+    ['bias', 'parametrizations.weight.original0', 'parametrizations.weight.original1']
+    """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def rename(state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
@@ -100,7 +106,13 @@ class _SpectralNorm(Module):
 
 def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
                   dim: int | None = None) -> M:
-    """Divide a weight by its largest singular value, which a power iteration follows while training."""
+    """Divide a weight by its largest singular value, which a power iteration follows while training.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.parametrizations.spectral_norm(mg.nn.Linear(3, 2))
+    >>> layer(mg.zeros(1, 3)).shape
+    mutagrad.Size([1, 2])
+    """
     weight = _weight(module, name)
     parametrization = _SpectralNorm(weight, n_power_iterations, output_dim(module, dim), eps)
     parametrize.register_parametrization(module, name, parametrization)
@@ -193,7 +205,13 @@ class _Orthogonal(Module):
 
 def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = None, *,
                use_trivialization: bool = True) -> M:
-    """Keep a weight's columns (or rows, where it is wider than high) orthonormal while it is trained."""
+    """Keep a weight's columns (or rows, where it is wider than high) orthonormal while it is trained.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.parametrizations.orthogonal(mg.nn.Linear(3, 3))
+    >>> mg.allclose(layer.weight @ layer.weight.T, mg.eye(3), atol=1e-5)
+    True
+    """
     weight = _weight(module, name)
     if weight.ndim < 2:
         raise BadValue(f"orthogonal: Expected a matrix or batch of matrices, got a tensor of {weight.ndim} dimensions",

@@ -40,7 +40,14 @@ class _Cache:
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Compute each parametrized parameter only once inside the block."""
+    """Compute each parametrized parameter only once inside the block.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
+    >>> with mg.nn.utils.parametrize.cached():
+    ...     layer.weight is layer.weight
+    True
+    """
     _Cache.depth += 1
     try:
         yield
@@ -75,7 +82,13 @@ def _check_sequence(start: Any) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one parameter, applied in turn to `original` (or `original0`, `original1`, ...)."""
+    """The parametrizations of one parameter, applied in turn to `original` (or `original0`, `original1`, ...).
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
+    >>> type(layer.parametrizations.weight).__name__
+    'ParametrizationList'
+    """
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
         if not modules:
@@ -120,7 +133,15 @@ class ParametrizationList(ModuleList):
 
     @keeps_modes
     def right_inverse(self, value: Tensor) -> None:
-        """Sets the originals so that the parameter has this value: what an assignment does."""
+        """Sets the originals so that the parameter has this value: what an assignment does.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
+        >>> layer.parametrizations.weight.right_inverse(mg.ones(2, 3))
+        >>> layer.weight.detach().round()
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+        """
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
@@ -188,7 +209,17 @@ def _parametrized_property(name: str) -> property:
 
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
                              unsafe: bool = False) -> Module:
-    """Make `module.tensor_name` what `parametrization` computes from the tensor that was there."""
+    """Make `module.tensor_name` what `parametrization` computes from the tensor that was there.
+
+    >>> import mutagrad as mg
+    >>> class Positive(mg.nn.Module):
+    ...     def forward(self, x):
+    ...         return x.exp()
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> _ = mg.nn.utils.parametrize.register_parametrization(layer, "weight", Positive())
+    >>> (layer.weight > 0).all()
+    tensor(True)
+    """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         _append(module, tensor_name, parametrization, unsafe)
@@ -224,7 +255,13 @@ def _append(module: Module, tensor_name: str, parametrization: Module, unsafe: b
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Return whether anything of a module, or this parameter, is parametrized."""
+    """Return whether anything of a module, or this parameter, is parametrized.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
+    >>> [mg.nn.utils.parametrize.is_parametrized(layer, name) for name in ("weight", "bias")]
+    [True, False]
+    """
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
         return False
@@ -232,7 +269,14 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Makes a parametrized tensor an ordinary one again: with its present value, or with that of the original."""
+    """Makes a parametrized tensor an ordinary one again: with its present value, or with that of the original.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
+    >>> _ = mg.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    >>> [name for name, p in layer.named_parameters()]
+    ['bias', 'weight']
+    """
     if not is_parametrized(module, tensor_name):
         raise BadValue(f"remove_parametrizations: {type(module).__name__} does not have a parametrization on "
                        f"{tensor_name!r}", fix="is_parametrized(module, name)")
@@ -257,13 +301,26 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """Return the class that a module had before anything of it was parametrized."""
+    """Return the class that a module had before anything of it was parametrized.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
+    >>> mg.nn.utils.parametrize.type_before_parametrizations(layer).__name__
+    'Linear'
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
                                          tensor_name: str | None = None) -> Module:
-    """Gives another module the same parametrizations, on the same originals."""
+    """Gives another module the same parametrizations, on the same originals.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
+    >>> other = mg.nn.utils.parametrize.transfer_parametrizations_and_params(layer, mg.nn.Linear(3, 2))
+    >>> mg.nn.utils.parametrize.is_parametrized(other, "weight")
+    True
+    """
     if is_parametrized(from_module):
         for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
             if not hasattr(to_module, name):

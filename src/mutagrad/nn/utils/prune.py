@@ -31,7 +31,12 @@ __all__ = [
 
 
 class BasePruningMethod(ABC):
-    """A hook that multiplies a parameter with its mask; subclasses say which elements go."""
+    """A hook that multiplies a parameter with its mask; subclasses say which elements go.
+
+    >>> import mutagrad as mg
+    >>> isinstance(mg.nn.utils.prune.L1Unstructured(2), mg.nn.utils.prune.BasePruningMethod)
+    True
+    """
 
     PRUNING_TYPE = "unstructured"
     _tensor_name: str
@@ -41,16 +46,36 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Return the mask for tensor t: `default_mask` with further zeros."""
+        """Return the mask for tensor t: `default_mask` with further zeros.
+
+        >>> import mutagrad as mg
+        >>> mg.nn.utils.prune.L1Unstructured(1).compute_mask(mg.tensor([1., -4.]), mg.ones(2))
+        tensor([0., 1.])
+        """
 
     def apply_mask(self, module: Module) -> Any:
+        """Return the parameter times its mask.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 2)
+        >>> method = mg.nn.utils.prune.L1Unstructured.apply(layer, "weight", 2)
+        >>> mg.equal(method.apply_mask(layer), layer.weight)
+        True
+        """
         original, mask = getattr(module, self._tensor_name + "_orig"), getattr(module, self._tensor_name + "_mask")
         return mask.to(original.dtype) * original
 
     @classmethod
     def apply(cls, module: Module, name: str, *arguments: Any, importance_scores: Tensor | None = None,
               **settings: Any) -> BasePruningMethod:
-        """Prunes a parameter of a module, or prunes it further."""
+        """Prunes a parameter of a module, or prunes it further.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 2)
+        >>> method = mg.nn.utils.prune.L1Unstructured.apply(layer, "weight", 2)
+        >>> (layer.weight == 0).sum()
+        tensor(2)
+        """
         method = cls(*arguments, **settings)
         method._tensor_name = name
         before = _hook(module, name)
@@ -81,12 +106,24 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Any:
-        """Return a tensor that belongs to no module, with the elements that go set to zero."""
+        """Return a tensor that belongs to no module, with the elements that go set to zero.
+
+        >>> import mutagrad as mg
+        >>> mg.nn.utils.prune.L1Unstructured(1).prune(mg.tensor([1., -4.]))
+        tensor([ 0., -4.])
+        """
         mask = t.detach().new_ones(t.shape) if default_mask is None else default_mask
         return t * self.compute_mask(t.detach() if importance_scores is None else importance_scores, mask)
 
     def remove(self, module: Module) -> None:
-        """Makes the product with the mask the parameter; elements that were pruned may be trained again."""
+        """Makes the product with the mask the parameter; elements that were pruned may be trained again.
+
+        >>> import mutagrad as mg
+        >>> layer = mg.nn.Linear(2, 2)
+        >>> mg.nn.utils.prune.L1Unstructured.apply(layer, "weight", 2).remove(layer)
+        >>> [name for name, p in layer.named_parameters()]
+        ['bias', 'weight']
+        """
         name = self._tensor_name
         original = getattr(module, name + "_orig")
         original.data = self.apply_mask(module).detach()
@@ -105,7 +142,13 @@ def _hook(module: Module, name: str) -> Any:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods, one after the other: each looks at what the ones before have left."""
+    """Several methods, one after the other: each looks at what the ones before have left.
+
+    >>> import mutagrad as mg
+    >>> container = mg.nn.utils.prune.PruningContainer(mg.nn.utils.prune.L1Unstructured(1))
+    >>> len(container)
+    1
+    """
 
     def __init__(self, *methods: BasePruningMethod) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -113,6 +156,15 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
+        """Puts a method at the end; it prunes what those before it have left.
+
+        >>> import mutagrad as mg
+        >>> from mutagrad.nn.utils import prune
+        >>> container = prune.PruningContainer(prune.L1Unstructured(1))
+        >>> container.add_pruning_method(prune.RandomUnstructured(1))
+        >>> len(container)
+        2
+        """
         if not isinstance(method, BasePruningMethod):
             raise BadArgument(f"PruningContainer: {type(method).__name__} is no pruning method",
                               fix="a subclass of BasePruningMethod")
@@ -132,7 +184,14 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
-        """Return the mask without what the last method takes of what was left: elements, or channels not all zero."""
+        """Return the mask without what the last method takes of what was left: elements, or channels not all zero.
+
+        >>> import mutagrad as mg
+        >>> from mutagrad.nn.utils import prune
+        >>> container = prune.PruningContainer(prune.L1Unstructured(1))
+        >>> container.compute_mask(mg.tensor([1., 2., 3.]), mg.tensor([0., 1., 1.]))
+        tensor([0., 0., 1.])
+        """
         method, mask = self._pruning_methods[-1], default_mask.to(t.dtype)
         if method.PRUNING_TYPE == "unstructured":
             left: Any = mask == 1
@@ -195,21 +254,36 @@ class _ByAmount(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but makes the mask."""
+    """Prunes nothing, but makes the mask.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.utils.prune.Identity().prune(mg.ones(2))
+    tensor([1., 1.])
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
 
 class RandomUnstructured(_ByAmount):
-    """Elements at random."""
+    """Elements at random.
+
+    >>> import mutagrad as mg
+    >>> (mg.nn.utils.prune.RandomUnstructured(2).prune(mg.ones(4)) == 0).sum()
+    tensor(2)
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         return self._without(default_mask, rand_like(t)._array)
 
 
 class L1Unstructured(_ByAmount):
-    """The elements nearest to zero."""
+    """The elements nearest to zero.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.utils.prune.L1Unstructured(2).prune(mg.tensor([1., -4., 3., 2.]))
+    tensor([ 0., -4.,  3.,  0.])
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         return self._without(default_mask, np.abs(t._array))
@@ -232,14 +306,25 @@ class _ByChannel(_ByAmount):
 
 
 class RandomStructured(_ByChannel):
-    """Channels at random."""
+    """Channels at random.
+
+    >>> import mutagrad as mg
+    >>> (mg.nn.utils.prune.RandomStructured(1, dim=0).prune(mg.ones(2, 2)) == 0).sum()
+    tensor(2)
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         return self._without_channels(t, default_mask, rand(t.shape[self.dim])._array)
 
 
 class LnStructured(_ByChannel):
-    """The channels with the smallest norms."""
+    """The channels with the smallest norms.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.utils.prune.LnStructured(1, n=2, dim=0).prune(mg.tensor([[1., 1.], [3., 4.]]))
+    tensor([[0., 0.],
+            [3., 4.]])
+    """
 
     def __init__(self, amount: float, n: float | str, dim: int = -1) -> None:
         super().__init__(amount, dim)
@@ -251,7 +336,12 @@ class LnStructured(_ByChannel):
 
 
 class CustomFromMask(BasePruningMethod):
-    """What a given mask says."""
+    """What a given mask says.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.utils.prune.CustomFromMask(mg.tensor([1., 0.])).prune(mg.ones(2))
+    tensor([1., 0.])
+    """
 
     PRUNING_TYPE = "global"
 
@@ -265,45 +355,96 @@ class CustomFromMask(BasePruningMethod):
 # ------------------------------------------------------------------------------------------------------------ functions
 
 def identity(module: Module, name: str) -> Module:
-    """Prunes nothing, but makes the mask."""
+    """Prunes nothing, but makes the mask.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> _ = mg.nn.utils.prune.identity(layer, "weight")
+    >>> layer.weight_mask
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
-    """Prunes a number or a share of the elements, at random."""
+    """Prunes a number or a share of the elements, at random.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> _ = mg.nn.utils.prune.random_unstructured(layer, "weight", amount=2)
+    >>> (layer.weight == 0).sum()
+    tensor(2)
+    """
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Module:
-    """Prunes a number or a share of the elements, those nearest to zero."""
+    """Prunes a number or a share of the elements, those nearest to zero.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> _ = mg.nn.utils.prune.l1_unstructured(layer, "weight", amount=2)
+    >>> (layer.weight == 0).sum()
+    tensor(2)
+    """
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
-    """Prunes a number or a share of the channels, at random."""
+    """Prunes a number or a share of the channels, at random.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> _ = mg.nn.utils.prune.random_structured(layer, "weight", amount=1, dim=0)
+    >>> (layer.weight == 0).sum()
+    tensor(2)
+    """
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module: Module, name: str, amount: float, n: float | str, dim: int,
                   importance_scores: Tensor | None = None) -> Module:
-    """Prunes a number or a share of the channels, those with the smallest norms."""
+    """Prunes a number or a share of the channels, those with the smallest norms.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> _ = mg.nn.utils.prune.ln_structured(layer, "weight", amount=1, n=2, dim=0)
+    >>> (layer.weight == 0).sum()
+    tensor(2)
+    """
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """Prunes the elements where a mask is zero."""
+    """Prunes the elements where a mask is zero.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> _ = mg.nn.utils.prune.custom_from_mask(layer, "weight", mg.eye(2))
+    >>> (layer.weight == 0).sum()
+    tensor(2)
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
                         importance_scores: dict[tuple[Module, str], Tensor] | None = None, **settings: Any) -> None:
-    """Prunes a number or a share of the elements of several parameters as if they were one."""
+    """Prunes a number or a share of the elements of several parameters as if they were one.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> from mutagrad.nn.utils import prune
+    >>> prune.global_unstructured([(layer, "weight")], prune.L1Unstructured, amount=2)
+    >>> (layer.weight == 0).sum()
+    tensor(2)
+    """
     pairs, given = list(parameters), importance_scores or {}
     if getattr(pruning_method, "PRUNING_TYPE", None) != "unstructured":
         raise BadArgument("global_unstructured: takes only methods that prune single elements",
@@ -322,12 +463,27 @@ def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method
 
 
 def is_pruned(module: Module) -> bool:
-    """Return whether anything of a module, or of one inside, is pruned."""
+    """Return whether anything of a module, or of one inside, is pruned.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> _ = mg.nn.utils.prune.identity(layer, "weight")
+    >>> mg.nn.utils.prune.is_pruned(layer)
+    True
+    """
     return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())
 
 
 def remove(module: Module, name: str) -> Module:
-    """Makes the pruned tensor an ordinary parameter again; nothing keeps its zeros at zero then."""
+    """Makes the pruned tensor an ordinary parameter again; nothing keeps its zeros at zero then.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.Linear(2, 2)
+    >>> _ = mg.nn.utils.prune.l1_unstructured(layer, "weight", amount=2)
+    >>> _ = mg.nn.utils.prune.remove(layer, "weight")
+    >>> [name for name, p in layer.named_parameters()]
+    ['bias', 'weight']
+    """
     found = _hook(module, name)
     if found is None:
         raise BadValue(f"prune.remove: parameter {name!r} of {type(module).__name__} is not pruned",

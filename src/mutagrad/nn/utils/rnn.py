@@ -46,38 +46,107 @@ class PackedSequence(_Packed):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *targets: Any, **settings: Any) -> PackedSequence:
-        """Return the same with its data in another type."""
+        """Return the same with its data in another type.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.to(mg.float64).data.dtype
+        mutagrad.float64
+        """
         data = self.data.to(*targets, **settings)
         return self if data is self.data else PackedSequence(data, *self[1:])
 
     def cpu(self, *targets: Any, **settings: Any) -> PackedSequence:
+        """Return the same sequences in the CPU's memory.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.cpu().data.device
+        device(type='cpu')
+        """
         return self.to(*targets, **settings)
 
     def cuda(self, *targets: Any, **settings: Any) -> PackedSequence:
         raise NotSupported("cuda: this build computes on the CPU only", fix="packed.cpu(), or leave the device out")
 
     def double(self) -> PackedSequence:
+        """Return the same sequences with elements of type float64.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.double().data.dtype
+        mutagrad.float64
+        """
         return self.to(dtype=float64)
 
     def float(self) -> PackedSequence:
+        """Return the same sequences with elements of type float32.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.float().data.dtype
+        mutagrad.float32
+        """
         return self.to(dtype=float32)
 
     def half(self) -> PackedSequence:
+        """Return the same sequences with elements of type float16.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.half().data.dtype
+        mutagrad.float16
+        """
         return self.to(dtype=float16)
 
     def long(self) -> PackedSequence:
+        """Return the same sequences with elements of type int64.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.long().data.dtype
+        mutagrad.int64
+        """
         return self.to(dtype=int64)
 
     def int(self) -> PackedSequence:
+        """Return the same sequences with elements of type int32.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.int().data.dtype
+        mutagrad.int32
+        """
         return self.to(dtype=int32)
 
     def short(self) -> PackedSequence:
+        """Return the same sequences with elements of type int16.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.short().data.dtype
+        mutagrad.int16
+        """
         return self.to(dtype=int16)
 
     def char(self) -> PackedSequence:
+        """Return the same sequences with elements of type int8.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.char().data.dtype
+        mutagrad.int8
+        """
         return self.to(dtype=int8)
 
     def byte(self) -> PackedSequence:
+        """Return the same sequences with elements of type uint8.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.byte().data.dtype
+        mutagrad.uint8
+        """
         return self.to(dtype=uint8)
 
     @property
@@ -85,11 +154,23 @@ class PackedSequence(_Packed):
         return False
 
     def is_pinned(self) -> bool:
+        """Return whether the memory is pinned for copies to a GPU.
+
+        >>> import mutagrad as mg
+        >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+        >>> packed.is_pinned()
+        False
+        """
         return False
 
 
 def invert_permutation(permutation: Tensor | None) -> Any:
-    """Return where each position went: `x[p][invert_permutation(p)]` is x."""
+    """Return where each position went: `x[p][invert_permutation(p)]` is x.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.utils.rnn.invert_permutation(mg.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     return make(np.argsort(tensor_argument(permutation, "invert_permutation")._array, kind="stable"))
@@ -112,7 +193,14 @@ def _places(lengths: Array) -> tuple[Array, Array, Array]:
 
 def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False,
                          enforce_sorted: bool = True) -> PackedSequence:
-    """Packs the first `lengths` elements of the sequences in a padded tensor."""
+    """Packs the first `lengths` elements of the sequences in a padded tensor.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([[1., 2., 3.], [4., 5., 0.]])
+    >>> packed = mg.nn.utils.rnn.pack_padded_sequence(x, [3, 2], batch_first=True)
+    >>> packed.data, packed.batch_sizes
+    (tensor([1., 4., 2., 5., 3.]), tensor([2, 2, 1]))
+    """
     name = "pack_padded_sequence"
     shape = tensor_argument(input, name)._array.shape
     if 0 in shape:
@@ -142,7 +230,15 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
 
 def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
                         total_length: int | None = None) -> tuple[Tensor, Tensor]:
-    """Return the sequences in one padded tensor, in the order in which they were packed, and their lengths."""
+    """Return the sequences in one padded tensor, in the order in which they were packed, and their lengths.
+
+    >>> import mutagrad as mg
+    >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+    >>> x, lengths = mg.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    >>> x, lengths
+    (tensor([[1., 2.],
+            [3., 0.]]), tensor([2, 1]))
+    """
     if not isinstance(sequence, tuple) or len(sequence) != 4:
         raise BadArgument(f"pad_packed_sequence: expects a PackedSequence, got {type(sequence).__name__}",
                           fix="pack_padded_sequence(x, lengths)")
@@ -204,18 +300,35 @@ def _sequences(sequences: Tensor | Iterable[Tensor], name: str) -> Sequence[Tens
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor | Sequence[int],
                    batch_first: bool = False) -> list[Tensor]:
-    """Return the sequences that a padded tensor holds."""
+    """Return the sequences that a padded tensor holds.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([[1., 2., 3.], [4., 5., 0.]])
+    >>> mg.nn.utils.rnn.unpad_sequence(x, mg.tensor([3, 2]), batch_first=True)
+    [tensor([1., 2., 3.]), tensor([4., 5.])]
+    """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:n] for row, n in zip(rows, _whole_lengths(lengths, "unpad_sequence").tolist())]
 
 
 def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Packs a list of sequences."""
+    """Packs a list of sequences.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])]).data
+    tensor([1., 3., 2.])
+    """
     found = _sequences(sequences, "pack_sequence")
     return pack_padded_sequence(pad_sequence(found), [len(s) for s in found], enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """Return the list of sequences that were packed."""
+    """Return the list of sequences that were packed.
+
+    >>> import mutagrad as mg
+    >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1., 2.]), mg.tensor([3.])])
+    >>> mg.nn.utils.rnn.unpack_sequence(packed)
+    [tensor([1., 2.]), tensor([3.])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

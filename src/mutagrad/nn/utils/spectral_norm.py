@@ -104,6 +104,11 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
     """Replaces a parameter by `name_orig`, and computes it before each forward.
 
     `parametrizations.spectral_norm` is the newer form.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.spectral_norm(mg.nn.Linear(3, 2))
+    >>> layer(mg.zeros(1, 3)).shape
+    mutagrad.Size([1, 2])
     """
     check_plain(module, SpectralNorm, name, "spectral_norm")
     hook = SpectralNorm(name, n_power_iterations, output_dim(module, dim), eps)
@@ -124,7 +129,13 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
 
 @keeps_modes
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Makes the weight a parameter again, divided as it was last."""
+    """Makes the weight a parameter again, divided as it was last.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.utils.spectral_norm(mg.nn.Linear(3, 2))
+    >>> [name for name, p in mg.nn.utils.remove_spectral_norm(layer).named_parameters()]
+    ['bias', 'weight']
+    """
     found = find_hook(module, SpectralNorm, name)
     if found is None:
         raise BadValue(f"spectral_norm of {name!r} not found in {module}", fix=f"spectral_norm(module, {name!r})")

@@ -262,7 +262,12 @@ def tensor(data: Any, *, dtype: ElementType | None = None, device: Device | str 
 
 
 def as_tensor(data: Any, dtype: ElementType | None = None, device: Device | str | int | None = None) -> Any:
-    """Return a tensor of data, where possible without a copy: tensors stay themselves, arrays share their memory."""
+    """Return a tensor of data, where possible without a copy: tensors stay themselves, arrays share their memory.
+
+    >>> import mutagrad as mg
+    >>> mg.as_tensor([1, 2])
+    tensor([1, 2])
+    """
     if isinstance(data, Tensor):
         if dtype is not None and data._array.dtype is not as_dtype(dtype).array_type:
             data = cast(data, as_dtype(dtype).array_type)
@@ -273,7 +278,16 @@ def as_tensor(data: Any, dtype: ElementType | None = None, device: Device | str 
 
 
 def from_numpy(array: Array) -> Any:
-    """Return a tensor over the memory of a NumPy array: writes on either side are seen on the other."""
+    """Return a tensor over the memory of a NumPy array: writes on either side are seen on the other.
+
+    >>> import mutagrad as mg
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> x = mg.from_numpy(a)
+    >>> a[0] = 1.
+    >>> x
+    tensor([1., 0.], dtype=mutagrad.float64)
+    """
     if not isinstance(array, np.ndarray):
         raise BadArgument(f"from_numpy: expected a NumPy array, got {type(array).__name__}",
                           fix="mutagrad.tensor(data)")
@@ -307,7 +321,12 @@ def from_numpy(array: Array) -> Any:
 
 def empty(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | int | None = None,
           requires_grad: bool = False, **settings: Any) -> Any:
-    """Return a tensor whose values are whatever the memory held."""
+    """Return a tensor whose values are whatever the memory held.
+
+    >>> import mutagrad as mg
+    >>> mg.empty(2, 3).shape
+    mutagrad.Size([2, 3])
+    """
     return _filled(np.empty, "empty", size, dtype, device, requires_grad, settings)
 
 
@@ -332,7 +351,13 @@ def size_of(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, 
 
 def zeros(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
           requires_grad: bool = False, **settings: Any) -> Any:
-    """Return zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
+    """Return zeros: `zeros(2, 3)` or `zeros((2, 3))`.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
     return _filled(np.zeros, "zeros", size, dtype, device, requires_grad, settings)
 
 
@@ -352,13 +377,25 @@ def _ones(shape: tuple[int, ...], dtype: Any) -> Any:
 
 def ones(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
          requires_grad: bool = False, **settings: Any) -> Any:
-    """Return ones: `ones(2, 3)` or `ones((2, 3))`."""
+    """Return ones: `ones(2, 3)` or `ones((2, 3))`.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2, 2)
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     return _filled(_ones, "ones", size, dtype, device, requires_grad, settings)
 
 
 def full(size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return one value everywhere; the type is that of the value."""
+    """Return one value everywhere; the type is that of the value.
+
+    >>> import mutagrad as mg
+    >>> mg.full((2, 2), 5.)
+    tensor([[5., 5.],
+            [5., 5.]])
+    """
     value = _number(fill_value, "full")
     to = wanted_type(dtype, settings) if dtype is not None or settings.get("out") is not None else scalar_dtype(value)
     array = allocate(np.empty, shape_of((size,), "full"), to, "full")
@@ -378,28 +415,48 @@ def _place(x: Tensor, device: Device | str | None) -> Any:
     return x.device if device is None else device
 def empty_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
-    """Return whatever the memory held, in the shape and type of another tensor."""
+    """Return whatever the memory held, in the shape and type of another tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.empty_like(mg.zeros(2, dtype=mg.int64)).dtype
+    mutagrad.int64
+    """
     to = type_like(input, dtype, "empty_like")
     return empty(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def zeros_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
-    """Return zeros in the shape and type of another tensor."""
+    """Return zeros in the shape and type of another tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros_like(mg.tensor([3, 4]))
+    tensor([0, 0])
+    """
     to = type_like(input, dtype, "zeros_like")
     return zeros(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def ones_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
               requires_grad: bool = False, **settings: Any) -> Any:
-    """Return ones in the shape and type of another tensor."""
+    """Return ones in the shape and type of another tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.ones_like(mg.tensor([3, 4]))
+    tensor([1, 1])
+    """
     to = type_like(input, dtype, "ones_like")
     return ones(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def full_like(input: Tensor, fill_value: Value, *, dtype: ElementType | None = None, device: Device | str | None = None,
               requires_grad: bool = False, **settings: Any) -> Any:
-    """Return one value everywhere, in the shape and type of another tensor."""
+    """Return one value everywhere, in the shape and type of another tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.full_like(mg.zeros(2), 5)
+    tensor([5., 5.])
+    """
     to = type_like(input, dtype, "full_like")
     return full(input._array.shape, fill_value, dtype=to, device=_place(input, device), requires_grad=requires_grad,
                 **settings)
@@ -411,35 +468,60 @@ RECORDED.as_tensor = as_tensor
 
 def new_tensor(x: Tensor, data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
-    """Return a tensor of data, of the type of x."""
+    """Return a tensor of data, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, dtype=mg.float64).new_tensor([1, 2])
+    tensor([1., 2.], dtype=mutagrad.float64)
+    """
     array = as_array(data, type_like(x, dtype, "new_tensor"))
     return finish(array, requires_grad, _place(x, device), "new_tensor", **settings)
 
 
 def new_zeros(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
               device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return zeros, of the type of x."""
+    """Return zeros, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(1, dtype=mg.int64).new_zeros(2)
+    tensor([0, 0])
+    """
     to = type_like(x, dtype, "new_zeros")
     return zeros(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_ones(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return ones, of the type of x."""
+    """Return ones, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, dtype=mg.int64).new_ones(2)
+    tensor([1, 1])
+    """
     to = type_like(x, dtype, "new_ones")
     return ones(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_empty(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
               device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return whatever the memory held, of the type of x."""
+    """Return whatever the memory held, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, dtype=mg.int64).new_empty((2, 3)).dtype
+    mutagrad.int64
+    """
     to = type_like(x, dtype, "new_empty")
     return empty(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_full(x: Tensor, size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return one value everywhere, of the type of x."""
+    """Return one value everywhere, of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, dtype=mg.int64).new_full((2,), 5)
+    tensor([5, 5])
+    """
     to = type_like(x, dtype, "new_full")
     return full(size, fill_value, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
@@ -495,7 +577,14 @@ def _evenly(first: Any, last: Any, steps: int, dtype: Any) -> Any:
 
 def arange(start: Value | None = None, end: Value | None = None, step: Value = 1, *, dtype: ElementType | None = None,
            device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return numbers from start (0 if left out) up to, not including, end."""
+    """Return numbers from start (0 if left out) up to, not including, end.
+
+    >>> import mutagrad as mg
+    >>> mg.arange(3)
+    tensor([0, 1, 2])
+    >>> mg.arange(1, 2, 0.5)
+    tensor([1.0000, 1.5000])
+    """
     first: Any = 0 if end is None or start is None else start
     last: Any = start if end is None else end
     by: Any = step
@@ -543,7 +632,12 @@ def _check_range(first: Any, last: Any, step: Any) -> None:
 
 def linspace(start: Value, end: Value, steps: int, *, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return so many numbers from start to end, both included; differentiable with respect to both."""
+    """Return so many numbers from start to end, both included; differentiable with respect to both.
+
+    >>> import mutagrad as mg
+    >>> mg.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     if _has_history(start) or _has_history(end):
         return _between(start, end, steps, wanted_type(dtype, settings), requires_grad, "linspace", settings.get("out"))
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
@@ -592,7 +686,12 @@ def _ends(name: str, start: Value, end: Value, steps: int, dtype: ElementType | 
 
 def logspace(start: Value, end: Value, steps: int, base: float = 10.0, *, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return so many powers of `base`, with exponents from start to end; differentiable with respect to both."""
+    """Return so many powers of `base`, with exponents from start to end; differentiable with respect to both.
+
+    >>> import mutagrad as mg
+    >>> mg.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     if _has_history(start) or _has_history(end):
         exponents = _between(start, end, steps, wanted_type(dtype, settings), False, "logspace", None)
         powers = RECORDED.pow(_number(base, "logspace"), exponents)
@@ -608,7 +707,13 @@ def logspace(start: Value, end: Value, steps: int, base: float = 10.0, *, dtype:
 
 def eye(n: int, m: int | None = None, *, dtype: ElementType | None = None, device: Device | str | None = None,
         requires_grad: bool = False, **settings: Any) -> Any:
-    """Return ones on the diagonal, zeros elsewhere."""
+    """Return ones on the diagonal, zeros elsewhere.
+
+    >>> import mutagrad as mg
+    >>> mg.eye(2, 3)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     to = wanted_type(dtype, settings)
     shape = shape_of((n, n if m is None else m), "eye")
     array = allocate(np.zeros, shape, to, "eye")

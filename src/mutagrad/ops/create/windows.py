@@ -108,14 +108,24 @@ def bartlett(M: int, *, sym: bool = True, dtype: DType | None = None, layout: La
 
 def blackman(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
              device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """Three cosines."""
+    """Three cosines.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.blackman(5)[1:4]
+    tensor([0.3400, 1.0000, 0.3400])
+    """
     points = _points("blackman", M, dtype, layout)
     return _made(_cosines(points, (0.42, 0.5, 0.08), sym), dtype, layout, device, requires_grad)
 
 
 def cosine(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
            device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """Half a wave."""
+    """Half a wave.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.cosine(5)
+    tensor([0.3090, 0.8090, 1.0000, 0.8090, 0.3090])
+    """
     M = _points("cosine", M, dtype, layout)
     angles = pi / (M + (not sym and M > 1) or 1) * (np.arange(M) + 0.5)
     return _made(np.sin(angles), dtype, layout, device, requires_grad)
@@ -123,7 +133,12 @@ def cosine(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layo
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: DType | None = None,
                 layout: Layout | None = None, device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """Decay to both sides of the centre, by a factor of e every `tau` points."""
+    """Decay to both sides of the centre, by a factor of e every `tau` points.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.exponential(5)
+    tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
+    """
     M = _points("exponential", M, dtype, layout)
     tau, center = _positive("exponential", "tau", tau), number(center)
     if sym and center is not None:
@@ -135,7 +150,12 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
              device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """A bell curve."""
+    """A bell curve.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.gaussian(5)
+    tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
+    """
     M = _points("gaussian", M, dtype, layout)
     std = _positive("gaussian", "std", std)
     return _made(_bell(M, (M if not sym and M > 1 else M - 1) / 2, std), dtype, layout, device, requires_grad)
@@ -144,7 +164,12 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: DType | None 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: DType | None = None,
                    layout: Layout | None = None, device: Device | str | None = None,
                    requires_grad: bool = False) -> Any:
-    """As many cosines as there are coefficients, with alternating signs."""
+    """As many cosines as there are coefficients, with alternating signs.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.general_cosine(5, a=[0.5, 0.5])
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     M = _points("general_cosine", M, dtype, layout)
     if not isinstance(a, Iterable):
         raise BadArgument(f"general_cosine: the coefficients must be a list, not {type(a).__name__}",
@@ -158,27 +183,47 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: DType
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: DType | None = None,
                     layout: Layout | None = None, device: Device | str | None = None,
                     requires_grad: bool = False) -> Any:
-    """One cosine on a pedestal."""
+    """One cosine on a pedestal.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.general_hamming(5)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     window = _cosines(_points("general_hamming", M, dtype, layout), (alpha, 1 - number(alpha)), sym)
     return _made(window, dtype, layout, device, requires_grad)
 
 
 def hamming(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
             device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """One cosine on a pedestal of 0.08."""
+    """One cosine on a pedestal of 0.08.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.hamming(5)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     points = _points("hamming", M, dtype, layout)
     return _made(_cosines(points, (0.54, 0.46), sym), dtype, layout, device, requires_grad)
 
 
 def hann(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
          device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """One cosine, zero at the ends."""
+    """One cosine, zero at the ends.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.hann(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _made(_cosines(_points("hann", M, dtype, layout), (0.5, 0.5), sym), dtype, layout, device, requires_grad)
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
            device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """Nearly all of its spectrum in the middle; the more the larger `beta`."""
+    """Nearly all of its spectrum in the middle; the more the larger `beta`.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.kaiser(5)[1:4]
+    tensor([0.2157, 1.0000, 0.2157])
+    """
     M = _points("kaiser", M, dtype, layout)
     if beta < 0:
         raise BadValue(f"kaiser: beta must not be negative, got {beta}", fix="beta=12.0")
@@ -187,7 +232,12 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: DType | None 
 
 def nuttall(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
             device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """Four cosines."""
+    """Four cosines.
+
+    >>> import mutagrad as mg
+    >>> mg.signal.windows.nuttall(5)[1:4]
+    tensor([0.2270, 1.0000, 0.2270])
+    """
     points = _points("nuttall", M, dtype, layout)
     factors = 0.3635819, 0.4891775, 0.1365995, 0.0106411
     return _made(_cosines(points, factors, sym), dtype, layout, device, requires_grad)
@@ -206,7 +256,12 @@ def _length(name: str, window_length: int, dtype: DType | None) -> int:
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
                     layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
                     requires_grad: bool = False) -> Any:
-    """A triangle."""
+    """A triangle.
+
+    >>> import mutagrad as mg
+    >>> mg.bartlett_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     M = _length("bartlett_window", window_length, dtype)
     return _made(_triangle(M, not periodic), dtype, layout, device, requires_grad, pin_memory)
 
@@ -215,7 +270,12 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DType |
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
                     layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
                     requires_grad: bool = False) -> Any:
-    """Three cosines."""
+    """Three cosines.
+
+    >>> import mutagrad as mg
+    >>> mg.blackman_window(4)[1:]
+    tensor([0.3400, 1.0000, 0.3400])
+    """
     M = _length("blackman_window", window_length, dtype)
     return _made(_cosines(M, (0.42, 0.5, 0.08), not periodic), dtype, layout, device, requires_grad, pin_memory)
 
@@ -224,7 +284,12 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: DType |
 def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46,
                    *, dtype: DType | None = None, layout: Layout | None = None, device: Device | str | None = None,
                    pin_memory: bool = False, requires_grad: bool = False) -> Any:
-    """alpha - beta cos(t), for t once round."""
+    """alpha - beta cos(t), for t once round.
+
+    >>> import mutagrad as mg
+    >>> mg.hamming_window(4)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     M = _length("hamming_window", window_length, dtype)
     return _made(_cosines(M, (alpha, beta), not periodic), dtype, layout, device, requires_grad, pin_memory)
 
@@ -246,6 +311,11 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: DType | Non
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType | None = None,
                   layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Any:
-    """Nearly all of its spectrum in the middle; the more the larger `beta`."""
+    """Nearly all of its spectrum in the middle; the more the larger `beta`.
+
+    >>> import mutagrad as mg
+    >>> mg.kaiser_window(4).shape
+    mutagrad.Size([4])
+    """
     M = _length("kaiser_window", window_length, dtype)
     return _made(_kaiser(M, beta, not periodic), dtype, layout, device, requires_grad, pin_memory)

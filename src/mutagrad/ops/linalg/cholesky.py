@@ -88,13 +88,26 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
 
 
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
-    """Return the triangular factor of a positive definite matrix: an older name of `linalg.cholesky`."""
+    """Return the triangular factor of a positive definite matrix: an older name of `linalg.cholesky`.
+
+    >>> import mutagrad as mg
+    >>> mg.cholesky(mg.tensor([[4., 2.], [2., 5.]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     return linalg_cholesky(input, upper=upper, out=out)
 
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
                 out: Sequence[Tensor] | None = None) -> Any:
-    """Return the factor, nan where it fails, and for each matrix 0 or the order of the minor that is not positive."""
+    """Return the factor, nan where it fails, and for each matrix 0 or the order of the minor that is not positive.
+
+    >>> import mutagrad as mg
+    >>> factor, info = mg.linalg.cholesky_ex(mg.tensor([[4., 2.], [2., 5.]]))
+    >>> factor, info
+    (tensor([[2., 0.],
+            [1., 2.]]), tensor(0, dtype=mutagrad.int32))
+    """
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
     failed = perhaps(np.isnan(found._array))
     a = A._array.conj().swapaxes(-2, -1) if upper else A._array
@@ -103,7 +116,13 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
 
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
-    """Return X with A @ X = B, given the Cholesky factor of A."""
+    """Return X with A @ X = B, given the Cholesky factor of A.
+
+    >>> import mutagrad as mg
+    >>> mg.cholesky_solve(mg.tensor([[4.], [2.]]), mg.tensor([[2., 0.], [1., 2.]]))
+    tensor([[1.],
+            [0.]])
+    """
     square(L, "cholesky_solve")
     matrices(B, "cholesky_solve")
     one_type("cholesky_solve", L, B)
@@ -117,7 +136,13 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | N
 
 @may_need_much
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
-    """Return the inverse of A, given its Cholesky factor."""
+    """Return the inverse of A, given its Cholesky factor.
+
+    >>> import mutagrad as mg
+    >>> mg.cholesky_inverse(mg.tensor([[2., 0.], [1., 2.]]))
+    tensor([[ 0.3125, -0.1250],
+            [-0.1250,  0.2500]])
+    """
     square(L, "cholesky_inverse")
     eye = make(np.broadcast_to(np.eye(L._array.shape[-1], dtype=L._array.dtype), L._array.shape).copy())
     return cholesky_solve(eye, L, upper, out=out)

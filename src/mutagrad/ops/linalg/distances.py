@@ -24,7 +24,13 @@ METHODS = "renorm renorm_"
 
 
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Any:
-    """Scale slices along a dimension that have a p-norm above `maxnorm` down to it."""
+    """Scale slices along a dimension that have a p-norm above `maxnorm` down to it.
+
+    >>> import mutagrad as mg
+    >>> mg.renorm(mg.tensor([[3., 4.], [0., 1.]]), 2, 0, 1)
+    tensor([[0.6000, 0.8000],
+            [0.0000, 1.0000]])
+    """
     ndim = floating(input, None, "renorm")._array.ndim
     p, maxnorm = number(p), number(maxnorm)
     for what, value in (("p", p), ("maxnorm", maxnorm)):
@@ -40,7 +46,13 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
 
 
 def renorm_(x: Tensor, p: float, dim: int, maxnorm: float) -> Any:
-    """Do `renorm` in place."""
+    """Do `renorm` in place.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([[3., 4.], [0., 1.]]).renorm_(2, 0, 1)
+    tensor([[0.6000, 0.8000],
+            [0.0000, 1.0000]])
+    """
     return copy_(x, renorm(x, p, dim, maxnorm))
 
 

@@ -33,7 +33,13 @@ def _range_basis(A: Tensor, q: int, niter: int, M: Tensor | None) -> Any:
 
 
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Any, ...]:
-    """Return nearly the `q` largest singular values of A - M with their vectors, by random directions."""
+    """Return nearly the `q` largest singular values of A - M with their vectors, by random directions.
+
+    >>> import mutagrad as mg
+    >>> u, s, v = mg.svd_lowrank(mg.eye(4), q=2)
+    >>> u.shape, s.shape, v.shape
+    (mutagrad.Size([4, 2]), mutagrad.Size([2]), mutagrad.Size([4, 2]))
+    """
     m, n = matrices(A, "svd_lowrank")._array.shape[-2:]
     M = None if M is None else with_batch(M, A._array.shape[:-2])
     q, niter = 6 if q is None else q, 2 if niter is None else niter
@@ -47,7 +53,13 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, ...]:
-    """Return nearly the `q` principal components: singular values and vectors of A, its columns centred first."""
+    """Return nearly the `q` principal components: singular values and vectors of A, its columns centred first.
+
+    >>> import mutagrad as mg
+    >>> u, s, v = mg.pca_lowrank(mg.eye(4), q=2)
+    >>> u.shape, s.shape, v.shape
+    (mutagrad.Size([4, 2]), mutagrad.Size([2]), mutagrad.Size([4, 2]))
+    """
     m, n = matrices(A, "pca_lowrank")._array.shape[-2:]
     if q is None:
         q = min(6, m, n)

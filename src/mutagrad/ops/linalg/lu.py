@@ -121,7 +121,14 @@ def _lu(name: str, A: Tensor, pivot: bool) -> Any:
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> Any:
-    """Return L and U in one matrix, and the exchanges of rows, counted from 1."""
+    """Return L and U in one matrix, and the exchanges of rows, counted from 1.
+
+    >>> import mutagrad as mg
+    >>> packed, pivots = mg.linalg.lu_factor(mg.tensor([[1., 2.], [4., 4.]]))
+    >>> packed, pivots
+    (tensor([[4.0000, 4.0000],
+            [0.2500, 1.0000]]), tensor([2, 2], dtype=mutagrad.int32))
+    """
     factors, pivots, info = _lu("lu_factor", A, pivot)
     first_failure("lu_factor", A._array.shape, info._array, SINGULAR, "lu_factor_ex, which returns it with its info")
     return write_out("lu_factor", return_types.linalg_lu_factor(factors, pivots), out)
@@ -129,7 +136,13 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = N
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False,
                  out: Sequence[Tensor] | None = None) -> Any:
-    """Return L and U in one matrix, the exchanges of rows, and for each matrix 0 or its first zero pivot."""
+    """Return L and U in one matrix, the exchanges of rows, and for each matrix 0 or its first zero pivot.
+
+    >>> import mutagrad as mg
+    >>> packed, pivots, info = mg.linalg.lu_factor_ex(mg.tensor([[1., 2.], [4., 4.]]))
+    >>> info
+    tensor(0, dtype=mutagrad.int32)
+    """
     found = _lu("lu_factor_ex", A, pivot)
     if check_errors:
         first_failure("lu_factor_ex", A._array.shape, found.info._array, SINGULAR, "check_errors=False")
@@ -138,7 +151,14 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False,
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *,
               out: Sequence[Tensor] | None = None) -> Any:
-    """Return P, L and U out of what `lu_factor` returns; what is not asked for is empty."""
+    """Return P, L and U out of what `lu_factor` returns; what is not asked for is empty.
+
+    >>> import mutagrad as mg
+    >>> p, l, u = mg.lu_unpack(*mg.linalg.lu_factor(mg.tensor([[1., 2.], [4., 4.]])))
+    >>> p @ l @ u
+    tensor([[1., 2.],
+            [4., 4.]])
+    """
     array = matrices(LU_data, "lu_unpack")._array
     if tensor_argument(LU_pivots, "lu_unpack")._array.dtype != np.int32:
         raise DTypeError("lu_unpack: the pivots must be of type int32, as lu_factor returns them", fix="pivots.int()")
@@ -154,13 +174,28 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> Any:
-    """Return P, L and U with A = P @ L @ U: a permutation, a lower triangle with a diagonal of ones, an upper one."""
+    """Return P, L and U with A = P @ L @ U: a permutation, a lower triangle with a diagonal of ones, an upper one.
+
+    >>> import mutagrad as mg
+    >>> p, l, u = mg.linalg.lu(mg.tensor([[1., 2.], [4., 4.]]))
+    >>> l, u
+    (tensor([[1.0000, 0.0000],
+            [0.2500, 1.0000]]), tensor([[4., 4.],
+            [0., 1.]]))
+    """
     factors, pivots, _ = _lu("lu", A, pivot)
     return write_out("lu", return_types.linalg_lu(lu_unpack(factors, pivots)), out)
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """Return L and U in one matrix, row exchanges and, with `get_infos`, first zero pivots: an older `lu_factor`."""
+    """Return L and U in one matrix, row exchanges and, with `get_infos`, first zero pivots: an older `lu_factor`.
+
+    >>> import mutagrad as mg
+    >>> packed, pivots = mg.lu(mg.tensor([[1., 2.], [4., 4.]]))
+    >>> packed, pivots
+    (tensor([[4.0000, 4.0000],
+            [0.2500, 1.0000]]), tensor([2, 2], dtype=mutagrad.int32))
+    """
     factors, pivots, info = _lu("lu", A, pivot)
     if not get_infos:
         first_failure("lu", A._array.shape, info._array, SINGULAR, "get_infos=True, which returns it with its info")
@@ -169,7 +204,14 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Ten
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False,
                     out: Tensor | None = None) -> Any:
-    """Return X with A @ X = B, given A's `lu_factor`; X @ A = B if not `left`, A.mH in place of A if `adjoint`."""
+    """Return X with A @ X = B, given A's `lu_factor`; X @ A = B if not `left`, A.mH in place of A if `adjoint`.
+
+    >>> import mutagrad as mg
+    >>> packed, pivots = mg.linalg.lu_factor(mg.tensor([[1., 2.], [4., 4.]]))
+    >>> mg.linalg.lu_solve(packed, pivots, mg.tensor([[5.], [12.]]))
+    tensor([[1.],
+            [2.]])
+    """
     square(LU, "lu_solve")
     matrices(B, "lu_solve")
     one_type("lu_solve", LU, B)
@@ -194,7 +236,14 @@ _adjoint = adjoint
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return X with A @ X = b, given what `lu_factor` says of A: an older form of `linalg.lu_solve`."""
+    """Return X with A @ X = b, given what `lu_factor` says of A: an older form of `linalg.lu_solve`.
+
+    >>> import mutagrad as mg
+    >>> a = mg.tensor([[1., 2.], [4., 4.]])
+    >>> mg.lu_solve(mg.tensor([[5.], [12.]]), *mg.linalg.lu_factor(a))
+    tensor([[1.],
+            [2.]])
+    """
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 
@@ -213,7 +262,15 @@ ldl_values = primitive("ldl_factor", lambda a, factors: factors, settings=("fact
 
 
 def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """Return L and the block diagonal D with A = L @ D @ L.mT (`hermitian`: L.mH) in one matrix; and row exchanges."""
+    """Return L and the block diagonal D with A = L @ D @ L.mT (`hermitian`: L.mH) in one matrix; and row exchanges.
+
+    >>> import mutagrad as mg
+    >>> a = mg.tensor([[4., 2.], [2., 5.]])
+    >>> packed, pivots = mg.linalg.ldl_factor(a)
+    >>> mg.linalg.ldl_solve(packed, pivots, mg.tensor([[6.], [7.]]))
+    tensor([[1.],
+            [1.]])
+    """
     found = _ldl("ldl_factor", A, hermitian)
     first_failure("ldl_factor", A._array.shape, found.info._array, SINGULAR,
                   "ldl_factor_ex, which returns it with its info")
@@ -222,7 +279,13 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Sequence[Tensor] | No
 
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False,
                   out: Sequence[Tensor] | None = None) -> Any:
-    """Do as `ldl_factor`, with 0 or the first zero pivot for each matrix instead of an error."""
+    """Do as `ldl_factor`, with 0 or the first zero pivot for each matrix instead of an error.
+
+    >>> import mutagrad as mg
+    >>> packed, pivots, info = mg.linalg.ldl_factor_ex(mg.tensor([[4., 2.], [2., 5.]]))
+    >>> info
+    tensor(0, dtype=mutagrad.int32)
+    """
     found = _ldl("ldl_factor_ex", A, hermitian)
     if check_errors:
         first_failure("ldl_factor_ex", A._array.shape, found.info._array, SINGULAR, "check_errors=False")
@@ -230,7 +293,14 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
 
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Any:
-    """Return X with A @ X = B, given what `ldl_factor` says of A."""
+    """Return X with A @ X = B, given what `ldl_factor` says of A.
+
+    >>> import mutagrad as mg
+    >>> a = mg.tensor([[4., 2.], [2., 5.]])
+    >>> mg.linalg.ldl_solve(*mg.linalg.ldl_factor(a), mg.tensor([[6.], [7.]]))
+    tensor([[1.],
+            [1.]])
+    """
     square(LD, "ldl_solve")
     matrices(B, "ldl_solve")
     one_type("ldl_solve", LD, B)

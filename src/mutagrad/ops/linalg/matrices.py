@@ -65,17 +65,35 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
 
 
 def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
-    """Return the matrix with zeros below a diagonal: 0 is the main one, 1 the one above it."""
+    """Return the matrix with zeros below a diagonal: 0 is the main one, 1 the one above it.
+
+    >>> import mutagrad as mg
+    >>> mg.triu(mg.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return write_out("triu", triu_values(_matrix(input, "triu"), whole_number(diagonal, "triu", "diagonal")), out)
 
 
 def tril_(x: Tensor, diagonal: int = 0) -> Any:
-    """Write zeros above a diagonal of the tensor; return the tensor."""
+    """Write zeros above a diagonal of the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2, 2).tril_()
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
     return copy_into(x, tril(x, diagonal))
 
 
 def triu_(x: Tensor, diagonal: int = 0) -> Any:
-    """Write zeros below a diagonal of the tensor; return the tensor."""
+    """Write zeros below a diagonal of the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2, 2).triu_()
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return copy_into(x, triu(x, diagonal))
 
 
@@ -103,14 +121,26 @@ def _indices(name: str, row: int, col: int, offset: int, dtype: dtype | None, de
 @may_need_much
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | None = None,
                  layout: layout | None = None, pin_memory: bool = False) -> Any:
-    """Return the rows and the columns of the elements on and below a diagonal."""
+    """Return the rows and the columns of the elements on and below a diagonal.
+
+    >>> import mutagrad as mg
+    >>> mg.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
     return _indices("tril_indices", row, col, offset, dtype, device, layout, pin_memory)
 
 
 @may_need_much
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | None = None,
                  layout: layout | None = None, pin_memory: bool = False) -> Any:
-    """Return the rows and the columns of the elements on and above a diagonal."""
+    """Return the rows and the columns of the elements on and above a diagonal.
+
+    >>> import mutagrad as mg
+    >>> mg.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     return _indices("triu_indices", row, col, offset, dtype, device, layout, pin_memory)
 
 
@@ -133,7 +163,13 @@ RAW.diagonal, RECORDED.diagonal = np.diagonal, diagonal
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Return matrices with the last dimension of `x` on their diagonals and zeros elsewhere."""
+    """Return matrices with the last dimension of `x` on their diagonals and zeros elsewhere.
+
+    >>> import mutagrad as mg
+    >>> mg.diag_embed(mg.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     n = tensor_argument(input, "diag_embed")._array.ndim + 1
     if n == 1:
         raise BadIndex("diag_embed: a 0-d tensor has no dimension to put on a diagonal", fix="x.reshape(1)")
@@ -144,7 +180,15 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
-    """Return a vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy)."""
+    """Return a vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy).
+
+    >>> import mutagrad as mg
+    >>> mg.diag(mg.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    >>> mg.diag(mg.tensor([[1., 2.], [3., 4.]]))
+    tensor([1., 4.])
+    """
     n = tensor_argument(input, "diag")._array.ndim
     if n not in (1, 2):
         raise ShapeError(f"diag: expects a vector or a matrix, got shape {input._array.shape}",
@@ -154,17 +198,33 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Any:
-    """Return a matrix with all elements of `x` on a diagonal."""
+    """Return a matrix with all elements of `x` on a diagonal.
+
+    >>> import mutagrad as mg
+    >>> mg.diagflat(mg.tensor([[1], [2]]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     return diag_embed(reshape(tensor_argument(input, "diagflat"), -1), offset)
 
 
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Return the diagonals of matrices, as a view that can be written through."""
+    """Return the diagonals of matrices, as a view that can be written through.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.diagonal(mg.tensor([[1., 2.], [3., 4.]]))
+    tensor([1., 4.])
+    """
     return diagonal(tensor_argument(A, "linalg.diagonal"), offset, dim1, dim2)
 
 
 def trace(input: Tensor | None = None, *, out: Tensor | None = None, **recording: Any) -> Any:
-    """Return the sum of the diagonal of a matrix; without one, a block that records: `with mutagrad.trace() as t:`."""
+    """Return the sum of the diagonal of a matrix; without one, a block that records: `with mutagrad.trace() as t:`.
+
+    >>> import mutagrad as mg
+    >>> mg.trace(mg.tensor([[1., 2.], [3., 4.]]))
+    tensor(5.)
+    """
     if input is None and out is None:
         return socket("trace").Trace(**recording)
     if recording:
@@ -180,7 +240,13 @@ def trace(input: Tensor | None = None, *, out: Tensor | None = None, **recording
 
 
 def fill_diagonal_(x: Tensor, fill_value: Tensor | complex, wrap: bool = False) -> Any:
-    """Write one value to the main diagonal; `wrap` begins again below the square of a tall matrix."""
+    """Write one value to the main diagonal; `wrap` begins again below the square of a tall matrix.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 2).fill_diagonal_(3.)
+    tensor([[3., 0.],
+            [0., 3.]])
+    """
     shape = tensor_argument(x, "fill_diagonal_")._array.shape
     if len(shape) < 2 or len(shape) > 2 and len(set(shape)) > 1:
         raise ShapeError(f"fill_diagonal_: shape {shape} has no main diagonal", why="all sizes must be equal, or two",
@@ -200,7 +266,13 @@ def fill_diagonal_(x: Tensor, fill_value: Tensor | complex, wrap: bool = False) 
 # ----------------------------------------------------------------------------------------------------------- transposes
 
 def adjoint(input: Tensor) -> Any:
-    """Swap the last two dimensions, and conjugate complex numbers."""
+    """Swap the last two dimensions, and conjugate complex numbers.
+
+    >>> import mutagrad as mg
+    >>> mg.adjoint(mg.tensor([[1 + 2j, 3j]]))
+    tensor([[1.-2.j],
+            [0.-3.j]])
+    """
     n = tensor_argument(input, "adjoint")._array.ndim
     if n == 1:
         raise ShapeError(f"adjoint: expects a matrix or a batch of them, got shape {input._array.shape}",
@@ -222,7 +294,14 @@ H = property(_H)
 
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Any:
-    """Return the powers 0 to N - 1 of the elements of a vector, a row for each."""
+    """Return the powers 0 to N - 1 of the elements of a vector, a row for each.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.vander(mg.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
+    """
     shape = tensor_argument(x, "vander")._array.shape
     if not shape and N is None:
         raise ShapeError("vander: a 0-d tensor does not say how many powers to take",
@@ -245,7 +324,14 @@ def _powers(x: Tensor, n: int) -> Any:
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
-    """Return the powers N - 1 to 0 of the elements of a vector, a row for each; rising if `increasing`."""
+    """Return the powers N - 1 to 0 of the elements of a vector, a row for each; rising if `increasing`.
+
+    >>> import mutagrad as mg
+    >>> mg.vander(mg.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
     if tensor_argument(x, "vander")._array.ndim != 1:
         raise ShapeError(f"vander: expects a vector, got shape {x._array.shape}",
                          fix="mutagrad.linalg.vander(x) takes batches")

@@ -51,21 +51,36 @@ def _whole(x: Any, scale: Any) -> Any:
 
 def addmv(input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1,
           out: TensorBase | None = None) -> Any:
-    """Return `beta * x + alpha * (mat @ vec)`."""
+    """Return `beta * x + alpha * (mat @ vec)`.
+
+    >>> import mutagrad as mg
+    >>> mg.addmv(mg.ones(2), mg.tensor([[1., 2.], [3., 4.]]), mg.tensor([1., 0.]))
+    tensor([2., 4.])
+    """
     beta, alpha = _whole(input, beta), _whole(input, alpha)
     return write_out("addmv", add_product(addmv_values, "addmv", input, mat, vec, (2, 1), beta, alpha), out)
 
 
 def baddbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1,
             out: TensorBase | None = None) -> Any:
-    """Return `beta * x + alpha * (batch1 @ batch2)` for batches of matrices."""
+    """Return `beta * x + alpha * (batch1 @ batch2)` for batches of matrices.
+
+    >>> import mutagrad as mg
+    >>> mg.baddbmm(mg.ones(1, 1, 1), mg.ones(3, 1, 2), mg.ones(3, 2, 1)).flatten()
+    tensor([3., 3., 3.])
+    """
     beta, alpha = _whole(input, beta), _whole(input, alpha)
     return write_out("baddbmm", add_product(baddbmm_values, "baddbmm", input, batch1, batch2, (3, 3), beta, alpha), out)
 
 
 def addbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1,
            out: TensorBase | None = None) -> Any:
-    """Return `beta * x + alpha * (batch1 @ batch2).sum(0)`: one product of the matrices laid side by side."""
+    """Return `beta * x + alpha * (batch1 @ batch2).sum(0)`: one product of the matrices laid side by side.
+
+    >>> import mutagrad as mg
+    >>> mg.addbmm(mg.zeros(1, 1), mg.ones(3, 1, 2), mg.ones(3, 2, 1))
+    tensor([[6.]])
+    """
     check_factors("addbmm", input, batch1, batch2)
     a, b = batch1._array.shape, batch2._array.shape
     if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1]:
@@ -78,7 +93,13 @@ def addbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: f
 
 def addr(input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1,
          out: TensorBase | None = None) -> Any:
-    """Return `beta * x + alpha * outer(vec1, vec2)`."""
+    """Return `beta * x + alpha * outer(vec1, vec2)`.
+
+    >>> import mutagrad as mg
+    >>> mg.addr(mg.zeros(2, 2), mg.tensor([1., 2.]), mg.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     tensors = [tensor_argument(v, "addr") for v in (input, vec1, vec2)]
     if vec1._array.ndim != 1 or vec2._array.ndim != 1:
         raise mismatch("addr", vec1, vec2, "addr takes two vectors")
@@ -104,27 +125,53 @@ def _written(name: str, x: TensorBase, result: TensorBase) -> Any:
 
 
 def addmm_(x: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
-    """Write `addmm` of the tensor into it, and return it."""
+    """Write `addmm` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, 1).addmm_(mg.tensor([[1., 2.]]), mg.tensor([[3.], [4.]]))
+    tensor([[11.]])
+    """
     return _written("addmm_", x, addmm(x, mat1, mat2, beta=beta, alpha=alpha))
 
 
 def addmv_(x: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
-    """Write `addmv` of the tensor into it, and return it."""
+    """Write `addmv` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).addmv_(mg.tensor([[1., 2.], [3., 4.]]), mg.tensor([1., 0.]))
+    tensor([2., 4.])
+    """
     return _written("addmv_", x, addmv(x, mat, vec, beta=beta, alpha=alpha))
 
 
 def addbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
-    """Write `addbmm` of the tensor into it, and return it."""
+    """Write `addbmm` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1, 1).addbmm_(mg.ones(3, 1, 2), mg.ones(3, 2, 1))
+    tensor([[6.]])
+    """
     return _written("addbmm_", x, addbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
 def baddbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
-    """Write `baddbmm` of the tensor into it, and return it."""
+    """Write `baddbmm` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3, 1, 1).baddbmm_(mg.ones(3, 1, 2), mg.ones(3, 2, 1)).flatten()
+    tensor([2., 2., 2.])
+    """
     return _written("baddbmm_", x, baddbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
 def addr_(x: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
-    """Write `addr` of the tensor into it, and return it."""
+    """Write `addr` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 2).addr_(mg.tensor([1., 2.]), mg.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     found = addr(x, vec1, vec2, beta=beta, alpha=alpha)
     if found._array.dtype is not x._array.dtype:
         raise DTypeError(f"addr_: a result of type {of_array(found._array.dtype).name} "
@@ -136,7 +183,12 @@ def addr_(x: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1,
 # ------------------------------------------------------------------------------------------------------- inner products
 
 def inner(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Sum products over the last dimension of both."""
+    """Sum products over the last dimension of both.
+
+    >>> import mutagrad as mg
+    >>> mg.inner(mg.tensor([1., 2.]), mg.tensor([[3., 4.], [5., 6.]]))
+    tensor([11., 17.])
+    """
     check_factors("inner", input, other)
     if not input._array.ndim or not other._array.ndim:
         return write_out("inner", mul(input, other), out)
@@ -147,13 +199,23 @@ def inner(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None
 
 
 def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the sum of the products of two vectors, the first conjugated."""
+    """Return the sum of the products of two vectors, the first conjugated.
+
+    >>> import mutagrad as mg
+    >>> mg.vdot(mg.tensor([1j, 2.]), mg.tensor([1j, 1.]))
+    tensor(3.+0.j)
+    """
     check_factors("vdot", input, other)
     return write_out("vdot", dot(conj(input) if input._array.dtype.kind == "c" else input, other), out)
 
 
 def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
-    """Return the inner products of vectors along a dimension, the first conjugated."""
+    """Return the inner products of vectors along a dimension, the first conjugated.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.vecdot(mg.tensor([[1., 2.], [3., 4.]]), mg.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
     check_factors("vecdot", x, y)
     wide, other = broadcast_tensors(x, y)
     dim = whole_dim(dim, wide._array.ndim, "vecdot")
@@ -178,7 +240,12 @@ cross_values = primitive("cross", _cross, settings=("dim",),
 
 
 def linalg_cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
-    """Return the vectors at right angles to both, along a dimension of size 3."""
+    """Return the vectors at right angles to both, along a dimension of size 3.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.cross(mg.tensor([1., 0., 0.]), mg.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
     x, y = tensor_argument(input, "cross"), tensor_argument(other, "cross")
     a, b = x._array.shape, y._array.shape
     if len(a) != len(b):
@@ -196,7 +263,12 @@ def linalg_cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: Te
 
 
 def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> Any:
-    """Return the vectors at right angles to both, along a dimension of size 3: the first such if none is named."""
+    """Return the vectors at right angles to both, along a dimension of size 3: the first such if none is named.
+
+    >>> import mutagrad as mg
+    >>> mg.cross(mg.tensor([1., 0., 0.]), mg.tensor([0., 1., 0.]), dim=0)
+    tensor([0., 0., 1.])
+    """
     shape = tensor_argument(input, "cross")._array.shape
     if dim is None and 3 not in shape:
         raise ShapeError(f"cross: no dimension of shape {shape} has size 3", fix="vectors of three coordinates")
@@ -240,7 +312,12 @@ def _multiply(factors: Sequence[TensorBase], splits: dict[tuple[int, int], int],
 
 
 def multi_dot(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """Multiply several matrices in the order that needs the least work; the first and last may be vectors."""
+    """Multiply several matrices in the order that needs the least work; the first and last may be vectors.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.multi_dot((mg.ones(1, 2), mg.ones(2, 3), mg.ones(3, 1)))
+    tensor([[6.]])
+    """
     if not isinstance(tensors, (tuple, list)):
         raise BadArgument(f"multi_dot: expects a sequence of tensors, got {type(tensors).__name__}",
                           fix="mutagrad.linalg.multi_dot([x, y])")
@@ -263,7 +340,12 @@ def multi_dot(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -
 
 
 def chain_matmul(*matrices: TensorBase, out: TensorBase | None = None) -> Any:
-    """Multiply several matrices in the order that needs the least work."""
+    """Multiply several matrices in the order that needs the least work.
+
+    >>> import mutagrad as mg
+    >>> mg.chain_matmul(mg.ones(1, 2), mg.ones(2, 3), mg.ones(3, 1))
+    tensor([[6.]])
+    """
     if not matrices:
         raise BadArgument("chain_matmul: expects at least one matrix, got none",
                           fix="mutagrad.linalg.multi_dot([x, y])")

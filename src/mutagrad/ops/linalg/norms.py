@@ -40,7 +40,14 @@ def _normed(name: str, x: TensorBase, dtype: dtype | None) -> TensorBase:
 
 def vector_norm(x: TensorBase, ord: float | str = 2, dim: Dims = None, keepdim: bool = False, *,
                 dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """Return the p-norm of all elements, or along dimensions; at zero its gradient is zero."""
+    """Return the p-norm of all elements, or along dimensions; at zero its gradient is zero.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.vector_norm(mg.tensor([3., 4.]))
+    tensor(5.)
+    >>> mg.linalg.vector_norm(mg.tensor([3., -4.]), ord=1)
+    tensor(7.)
+    """
     ord = ord if ord.__class__ is str else number(ord)
     if isinstance(ord, (str, bool)):
         raise BadData(f"vector_norm: ord must be a number, not {ord!r}", fix="ord=2, or mutagrad.linalg.matrix_norm")
@@ -62,7 +69,12 @@ _MATRIX_ORDERS = ("fro", "nuc", 1, -1, 2, -2, inf, -inf)
 
 def matrix_norm(A: TensorBase, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *,
                 dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """Return the norm of matrices: of elements ("fro"), singular values (±2, "nuc"), columns (±1) or rows (±inf)."""
+    """Return the norm of matrices: of elements ("fro"), singular values (±2, "nuc"), columns (±1) or rows (±inf).
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.matrix_norm(mg.tensor([[3., 0.], [0., 4.]]))
+    tensor(5.)
+    """
     ord = ord if ord.__class__ is str else number(ord)
     A = _normed("matrix_norm", A, dtype)
     if A._array.ndim < 2:
@@ -105,7 +117,12 @@ def _check_matrix_sizes(A: TensorBase, ord: Any, dims: tuple[int, ...]) -> None:
 
 def linalg_norm(A: TensorBase, ord: float | str | None = None, dim: Any = None, keepdim: bool = False, *,
                 out: TensorBase | None = None, dtype: dtype | None = None) -> Any:
-    """Return the norm of vectors (one dimension) or matrices (two); of all elements without `ord` and `dim`."""
+    """Return the norm of vectors (one dimension) or matrices (two); of all elements without `ord` and `dim`.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.norm(mg.tensor([3., 4.]))
+    tensor(5.)
+    """
     x = _normed("norm", A, dtype)
     if dim is not None:
         dim = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
@@ -124,7 +141,12 @@ def linalg_norm(A: TensorBase, ord: float | str | None = None, dim: Any = None, 
 
 
 def cond(A: TensorBase, p: float | str | None = None, *, out: TensorBase | None = None) -> Any:
-    """Return how much the solution of A @ X = B can grow with an error in B: norm(A) * norm(inv(A))."""
+    """Return how much the solution of A @ X = B can grow with an error in B: norm(A) * norm(inv(A)).
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.cond(mg.tensor([[2., 0.], [0., 4.]]))
+    tensor(2.)
+    """
     p = p if p.__class__ is str else number(p)
     matrices(A, "cond")
     if p is None or p in (2, -2):
@@ -164,7 +186,12 @@ def _above(values: Array, atol: Array, rtol: Array) -> Any:
 def matrix_rank(A: TensorBase, tol: TensorBase | float | None = None, hermitian: bool = False, *,
                 atol: TensorBase | float | None = None, rtol: TensorBase | float | None = None,
                 out: TensorBase | None = None) -> Any:
-    """Return how many singular values are more than zero, up to tolerances."""
+    """Return how many singular values are more than zero, up to tolerances.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.matrix_rank(mg.tensor([[1., 2.], [2., 4.]]))
+    tensor(1)
+    """
     matrices(A, "matrix_rank")
     if isinstance(tol, bool):
         tol, hermitian = None, tol
@@ -214,7 +241,13 @@ pinv_values = with_conjugates(primitive("pinv", _pinv, settings=("atol", "rtol",
 def pinv(A: TensorBase, rcond: TensorBase | float | None = None, hermitian: bool = False, *,
          atol: TensorBase | float | None = None, rtol: TensorBase | float | None = None,
          out: TensorBase | None = None) -> Any:
-    """Return the pseudo-inverse: of all X that bring A @ X nearest to the identity, the smallest."""
+    """Return the pseudo-inverse: of all X that bring A @ X nearest to the identity, the smallest.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.pinv(mg.tensor([[2., 0.], [0., 4.], [0., 0.]]))
+    tensor([[0.5000, 0.0000, 0.0000],
+            [0.0000, 0.2500, 0.0000]])
+    """
     matrices(A, "pinv")
     if isinstance(rcond, bool):
         rcond, hermitian = None, rcond
@@ -225,7 +258,13 @@ def pinv(A: TensorBase, rcond: TensorBase | float | None = None, hermitian: bool
 
 
 def pinverse(input: TensorBase, rcond: float = 1e-15) -> Any:
-    """Return the pseudo-inverse: an older name of `linalg.pinv`."""
+    """Return the pseudo-inverse: an older name of `linalg.pinv`.
+
+    >>> import mutagrad as mg
+    >>> mg.pinverse(mg.tensor([[2., 0.], [0., 4.], [0., 0.]]))
+    tensor([[0.5000, 0.0000, 0.0000],
+            [0.0000, 0.2500, 0.0000]])
+    """
     return pinv(input, rcond)
 
 

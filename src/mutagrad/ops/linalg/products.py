@@ -187,27 +187,53 @@ def _ranked(name: str, dims_x: int, dims_y: int, x: TensorBase, y: TensorBase) -
 
 
 def mm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the product of two matrices."""
+    """Return the product of two matrices.
+
+    >>> import mutagrad as mg
+    >>> mg.mm(mg.tensor([[1., 2.]]), mg.tensor([[3.], [4.]]))
+    tensor([[11.]])
+    """
     return write_out("mm", _ranked("mm", 2, 2, input, mat2), out)
 
 
 def bmm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the products of two batches of matrices."""
+    """Return the products of two batches of matrices.
+
+    >>> import mutagrad as mg
+    >>> mg.bmm(mg.ones(2, 1, 3), mg.ones(2, 3, 1)).flatten()
+    tensor([3., 3.])
+    """
     return write_out("bmm", _ranked("bmm", 3, 3, input, mat2), out)
 
 
 def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the product of a matrix and a vector."""
+    """Return the product of a matrix and a vector.
+
+    >>> import mutagrad as mg
+    >>> mg.mv(mg.tensor([[1., 2.], [3., 4.]]), mg.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
     return write_out("mv", _ranked("mv", 2, 1, input, vec), out)
 
 
 def dot(input: TensorBase, tensor: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the sum of the products of two vectors."""
+    """Return the sum of the products of two vectors.
+
+    >>> import mutagrad as mg
+    >>> mg.dot(mg.tensor([1., 2.]), mg.tensor([3., 4.]))
+    tensor(11.)
+    """
     return write_out("dot", _ranked("dot", 1, 1, input, tensor), out)
 
 
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the matrix of all products of two vectors."""
+    """Return the matrix of all products of two vectors.
+
+    >>> import mutagrad as mg
+    >>> mg.ger(mg.tensor([1., 2.]), mg.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     input, vec2 = tensor_argument(input, "outer"), tensor_argument(vec2, "outer")
     if input._array.ndim != 1 or vec2._array.ndim != 1:
         raise mismatch("outer", input, vec2, "outer takes two vectors")
@@ -237,7 +263,13 @@ def add_product(operation: Callable[..., TensorBase], name: str, x: TensorBase, 
 
 def addmm(input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1,
           out: TensorBase | None = None) -> Any:
-    """Return `beta * x + alpha * (mat1 @ mat2)`."""
+    """Return `beta * x + alpha * (mat1 @ mat2)`.
+
+    >>> import mutagrad as mg
+    >>> mg.addmm(mg.ones(2), mg.eye(2), mg.tensor([[1., 2.], [3., 4.]]))
+    tensor([[2., 3.],
+            [4., 5.]])
+    """
     return write_out("addmm", add_product(addmm_values, "addmm", input, mat1, mat2, (2, 2), beta, alpha), out)
 
 
@@ -411,7 +443,12 @@ def _paired(name: str, dims: Any, n: int, m: int) -> tuple[tuple[int, ...], tupl
 
 
 def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | None = None) -> Any:
-    """Sum products over pairs of dimensions."""
+    """Sum products over pairs of dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.tensordot(mg.ones(2, 3), mg.ones(3, 4), dims=1).shape
+    mutagrad.Size([2, 4])
+    """
     check_factors("tensordot", a, b)
     n, m = a._array.ndim, b._array.ndim
     left, right = _paired("tensordot", dims, n, m)

@@ -63,7 +63,14 @@ r_values = primitive("r_of_qr", lambda a: np.ascontiguousarray(lapack.qr(a, "r")
 
 
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return Q with orthonormal columns and the upper R with A = Q @ R; mode "r" gives R alone, with Q empty."""
+    """Return Q with orthonormal columns and the upper R with A = Q @ R; mode "r" gives R alone, with Q empty.
+
+    >>> import mutagrad as mg
+    >>> a = mg.tensor([[3., 1.], [4., 2.]])
+    >>> q, r = mg.linalg.qr(a)
+    >>> mg.allclose(q @ r, a)
+    True
+    """
     shape = matrices(A, "qr")._array.shape
     if mode not in ("reduced", "complete", "r"):
         raise BadValue(f"qr: mode {mode!r} is not 'reduced', 'complete' or 'r'", fix="mode='reduced'")
@@ -73,12 +80,24 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None 
 
 
 def qr(input: Tensor, some: bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return Q and R with A = Q @ R: an older form of `linalg.qr`; `some=False` is mode "complete"."""
+    """Return Q and R with A = Q @ R: an older form of `linalg.qr`; `some=False` is mode "complete".
+
+    >>> import mutagrad as mg
+    >>> q, r = mg.qr(mg.tensor([[3., 1.], [4., 2.]]))
+    >>> mg.allclose(q @ r, mg.tensor([[3., 1.], [4., 2.]]))
+    True
+    """
     return return_types.qr(linalg_qr(input, "reduced" if some else "complete", out=out))
 
 
 def geqrf(input: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return QR as LAPACK keeps it: R, below it the vectors of the reflections in Q; and their factors."""
+    """Return QR as LAPACK keeps it: R, below it the vectors of the reflections in Q; and their factors.
+
+    >>> import mutagrad as mg
+    >>> a, tau = mg.geqrf(mg.tensor([[3., 1.], [4., 2.]]))
+    >>> a.shape, tau.shape
+    (mutagrad.Size([2, 2]), mutagrad.Size([2]))
+    """
     shape = matrices(input, "geqrf")._array.shape
     shapes = shape, (*shape[:-2], min(shape[-2:]))
     return write_out("geqrf", return_types.geqrf(*unpack(geqrf_values(input), shapes)), out)
@@ -105,7 +124,13 @@ def _reflect(vectors: Tensor, tau: Tensor, x: Tensor, backwards: bool, transpose
 
 @may_need_much
 def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the first columns of the product of `geqrf`'s reflections: Q of the QR factorization."""
+    """Return the first columns of the product of `geqrf`'s reflections: Q of the QR factorization.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.householder_product(*mg.geqrf(mg.tensor([[3.], [4.]])))
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
     shape = matrices(input, "householder_product")._array.shape
     one_type("householder_product", input, tensor_argument(tau, "householder_product"))
     m, n = shape[-2:]
@@ -120,13 +145,26 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
 
 
 def orgqr(input: Tensor, tau: Tensor) -> Any:
-    """Return the first columns of the product of reflections: LAPACK's name of `linalg.householder_product`."""
+    """Return the first columns of the product of reflections: LAPACK's name of `linalg.householder_product`.
+
+    >>> import mutagrad as mg
+    >>> a, tau = mg.geqrf(mg.tensor([[3.], [4.]]))
+    >>> mg.orgqr(a, tau)
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
     return householder_product(input, tau)
 
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *,
           out: Tensor | None = None) -> Any:
-    """Return Q @ other, the product of reflections and a matrix, or other @ Q; of Q.mH with `transpose`."""
+    """Return Q @ other, the product of reflections and a matrix, or other @ Q; of Q.mH with `transpose`.
+
+    >>> import mutagrad as mg
+    >>> a, tau = mg.geqrf(mg.tensor([[3., 1.], [4., 2.]]))
+    >>> mg.ormqr(a, tau, mg.eye(2)).shape
+    mutagrad.Size([2, 2])
+    """
     matrices(input, "ormqr")
     matrices(other, "ormqr")
     one_type("ormqr", input, tensor_argument(tau, "ormqr"), other)

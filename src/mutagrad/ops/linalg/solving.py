@@ -257,7 +257,13 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the inverse of square matrices: an older name of `linalg.inv`."""
+    """Return the inverse of square matrices: an older name of `linalg.inv`.
+
+    >>> import mutagrad as mg
+    >>> mg.inverse(mg.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return inv(input, out=out)
 
 
@@ -270,7 +276,14 @@ def _info(name: str, A: Tensor, failed: bool, check_errors: bool) -> Any:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """Return the inverse, nan where there is none, and for each matrix 0 or its first zero pivot."""
+    """Return the inverse, nan where there is none, and for each matrix 0 or its first zero pivot.
+
+    >>> import mutagrad as mg
+    >>> inverse, info = mg.linalg.inv_ex(mg.tensor([[2., 0.], [0., 4.]]))
+    >>> inverse, info
+    (tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]]), tensor(0, dtype=mutagrad.int32))
+    """
     found = inv_values(square(A, "inv_ex"), False)
     info = _info("inv_ex", A, perhaps(np.isnan(found._array)), check_errors)
     return write_out("inv_ex", return_types.linalg_inv_ex(found, info), out)
@@ -323,7 +336,13 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False,
              out: Sequence[Tensor] | None = None) -> Any:
-    """Return the solution, nan where there is none, and for each matrix 0 or its first zero pivot."""
+    """Return the solution, nan where there is none, and for each matrix 0 or its first zero pivot.
+
+    >>> import mutagrad as mg
+    >>> x, info = mg.linalg.solve_ex(mg.tensor([[2., 0.], [0., 4.]]), mg.tensor([2., 8.]))
+    >>> x, info
+    (tensor([1., 2.]), tensor(0, dtype=mutagrad.int32))
+    """
     found = _solve("solve_ex", A, B, left, False)
     info = _info("solve_ex", A, perhaps(np.isnan(found._array)), check_errors)
     return write_out("solve_ex", return_types.linalg_solve_ex(found, info), out)
@@ -359,7 +378,13 @@ solve_triangle = primitive("solve_triangular", _solve_triangle, settings=("upper
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False,
                      out: Tensor | None = None) -> Any:
-    """Return X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at."""
+    """Return X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.solve_triangular(mg.tensor([[1., 1.], [0., 2.]]), mg.tensor([[3.], [4.]]), upper=True)
+    tensor([[1.],
+            [2.]])
+    """
     square(A, "solve_triangular")
     matrices(B, "solve_triangular")
     one_type("solve_triangular", A, B)
@@ -377,7 +402,14 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
                      out: Sequence[Tensor] | None = None) -> Any:
-    """Return X with A @ X = b for triangular A, and a copy of A: an older `linalg.solve_triangular`."""
+    """Return X with A @ X = b for triangular A, and a copy of A: an older `linalg.solve_triangular`.
+
+    >>> import mutagrad as mg
+    >>> x, a = mg.triangular_solve(mg.tensor([[3.], [4.]]), mg.tensor([[1., 1.], [0., 2.]]))
+    >>> x
+    tensor([[1.],
+            [2.]])
+    """
     coefficients = clone(square(A, "triangular_solve"))
     a = RECORDED.transpose(A, -2, -1) if transpose else A
     found = solve_triangular(a, b, upper=upper != transpose, unitriangular=unitriangular)
@@ -386,7 +418,12 @@ def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool =
 
 
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
-    """Return the inverse with respect to `tensordot` over the first `ind` dimensions."""
+    """Return the inverse with respect to `tensordot` over the first `ind` dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.tensorinv(mg.eye(6).reshape(2, 3, 6), ind=2).shape
+    mutagrad.Size([6, 2, 3])
+    """
     shape = floating(A, "tensorinv")._array.shape
     if ind <= 0:
         raise BadValue(f"tensorinv: ind must be positive, not {ind}", fix="ind=2")
@@ -398,7 +435,12 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Any:
-    """Return X with tensordot(A, X) = B; `dims` of A are moved to its end first."""
+    """Return X with tensordot(A, X) = B; `dims` of A are moved to its end first.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.tensorsolve(mg.eye(6).reshape(2, 3, 6), mg.ones(2, 3))
+    tensor([1., 1., 1., 1., 1., 1.])
+    """
     floating(A, "tensorsolve")
     floating(B, "tensorsolve")
     if dims:
@@ -466,12 +508,22 @@ det_values = primitive("det", matrix.det, x=lambda xp, g, x: rows(xp, rows(xp, g
 
 
 def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the determinant of square matrices; its gradient is right for singular ones, too."""
+    """Return the determinant of square matrices; its gradient is right for singular ones, too.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.det(mg.tensor([[2., 1.], [0., 3.]]))
+    tensor(6.)
+    """
     return write_out("det", det_values(square(A, "det")), out)
 
 
 def det(input: Tensor) -> Any:
-    """Return the determinant of square matrices; its gradient is right for singular ones, too."""
+    """Return the determinant of square matrices; its gradient is right for singular ones, too.
+
+    >>> import mutagrad as mg
+    >>> mg.det(mg.tensor([[2., 1.], [0., 3.]]))
+    tensor(6.)
+    """
     return linalg_det(input)
 
 
@@ -506,17 +558,33 @@ def _slogdet_of(A: Tensor) -> Any:
 
 
 def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch."""
+    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.slogdet(mg.tensor([[0., 2.], [3., 0.]])).logabsdet
+    tensor(1.7918)
+    """
     return write_out("slogdet", _slogdet_of(A), out)
 
 
 def slogdet(input: Tensor) -> Any:
-    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch."""
+    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch.
+
+    >>> import mutagrad as mg
+    >>> sign, logarithm = mg.slogdet(mg.tensor([[0., 2.], [3., 0.]]))
+    >>> sign, logarithm
+    (tensor(-1.), tensor(1.7918))
+    """
     return return_types.slogdet(linalg_slogdet(input))
 
 
 def logdet(input: Tensor) -> Any:
-    """Return the logarithm of the determinant: nan where that is negative."""
+    """Return the logarithm of the determinant: nan where that is negative.
+
+    >>> import mutagrad as mg
+    >>> mg.logdet(mg.tensor([[2., 0.], [0., 3.]]))
+    tensor(1.7918)
+    """
     sign, size = _slogdet_of(square(input, "logdet"))
     if input._array.dtype.kind == "c":
         return log(sign) + size
@@ -550,12 +618,24 @@ def _powered(A: Tensor, n: int) -> Any:
 
 
 def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Any:
-    """Multiply the matrix with itself n times; its inverse for negative n."""
+    """Multiply the matrix with itself n times; its inverse for negative n.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.matrix_power(mg.tensor([[1., 1.], [0., 1.]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     return _power("matrix_power", A, n, out)
 
 
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Any:
-    """Multiply the matrix with itself n times; its inverse for negative n."""
+    """Multiply the matrix with itself n times; its inverse for negative n.
+
+    >>> import mutagrad as mg
+    >>> mg.matrix_power(mg.tensor([[1., 1.], [0., 1.]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     return _power("matrix_power", input, n, out)
 
 
@@ -607,5 +687,11 @@ matrix_exp_values = primitive("matrix_exp", _matrix_exp, x=lambda xp, g, x: _exp
 
 
 def matrix_exp(input: Tensor) -> Any:
-    """Return the exponential of square matrices: the sum of A**k / k!."""
+    """Return the exponential of square matrices: the sum of A**k / k!.
+
+    >>> import mutagrad as mg
+    >>> mg.matrix_exp(mg.tensor([[0., 1.], [0., 0.]]))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return matrix_exp_values(square(input, "matrix_exp"))

@@ -102,7 +102,13 @@ def _is_lower(name: str, UPLO: str) -> bool:
 
 
 def eigh(A: Tensor, UPLO: str = "L", *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return the eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices; one triangle is read."""
+    """Return the eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices; one triangle is read.
+
+    >>> import mutagrad as mg
+    >>> values, vectors = mg.linalg.eigh(mg.tensor([[2., 0.], [0., 3.]]))
+    >>> values
+    tensor([2., 3.])
+    """
     shape = square(A, "eigh")._array.shape
     values, vectors = unpack(eigh_values(A, _is_lower("eigh", UPLO)), _eigen_shapes(shape))
     return write_out("eigh", return_types.linalg_eigh(as_real(values), vectors), out)
@@ -119,7 +125,12 @@ def _eigvalsh_rule(xp: Any, g: Any, x: Any, lower: bool) -> Any:
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
-    """Return the eigenvalues, rising, of symmetric or Hermitian matrices; one triangle is read."""
+    """Return the eigenvalues, rising, of symmetric or Hermitian matrices; one triangle is read.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.eigvalsh(mg.tensor([[2., 0.], [0., 3.]]))
+    tensor([2., 3.])
+    """
     return write_out("eigvalsh", eigvalsh_values(square(A, "eigvalsh"), _is_lower("eigvalsh", UPLO)), out)
 
 
@@ -152,13 +163,24 @@ eig_values = with_conjugates(primitive("eig", _eig, x=lambda xp, g, x, out: _eig
 
 
 def eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return the eigenvalues and eigenvectors of any square matrices, as complex numbers."""
+    """Return the eigenvalues and eigenvectors of any square matrices, as complex numbers.
+
+    >>> import mutagrad as mg
+    >>> values, vectors = mg.linalg.eig(mg.tensor([[2., 0.], [0., 3.]]))
+    >>> values
+    tensor([2.+0.j, 3.+0.j])
+    """
     shape = square(A, "eig")._array.shape
     return write_out("eig", return_types.linalg_eig(*unpack(eig_values(A), _eigen_shapes(shape))), out)
 
 
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the eigenvalues of any square matrices, as complex numbers."""
+    """Return the eigenvalues of any square matrices, as complex numbers.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.eigvals(mg.tensor([[2., 0.], [0., 3.]]))
+    tensor([2.+0.j, 3.+0.j])
+    """
     array = square(A, "eigvals")._array
     shape = array.shape
     if A._storage.writer is None and is_plain(array):
@@ -228,7 +250,13 @@ def _check_driver(name: str, driver: str | None) -> None:
 
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None,
                out: Sequence[Tensor] | None = None) -> Any:
-    """Return U, S and Vh with A = U @ diag(S) @ Vh: orthonormal columns, falling singular values, orthonormal rows."""
+    """Return U, S and Vh with A = U @ diag(S) @ Vh: orthonormal columns, falling singular values, orthonormal rows.
+
+    >>> import mutagrad as mg
+    >>> u, s, vh = mg.linalg.svd(mg.tensor([[3., 0.], [0., 4.]]))
+    >>> s
+    tensor([4., 3.])
+    """
     _check_driver("svd", driver)
     shape = matrices(A, "svd")._array.shape
     u, s, vh = unpack(svd_values(A, full_matrices), _svd_shapes(shape, full_matrices))
@@ -236,13 +264,24 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Any:
-    """Return the singular values of matrices, falling."""
+    """Return the singular values of matrices, falling.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.svdvals(mg.tensor([[3., 0.], [0., 4.]]))
+    tensor([4., 3.])
+    """
     _check_driver("svdvals", driver)
     return write_out("svdvals", svdvals_values(matrices(A, "svdvals")), out)
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
-    """Return U, S and V with A = U @ diag(S) @ V.mH: an older `linalg.svd`; without `compute_uv` U and V are zeros."""
+    """Return U, S and V with A = U @ diag(S) @ V.mH: an older `linalg.svd`; without `compute_uv` U and V are zeros.
+
+    >>> import mutagrad as mg
+    >>> u, s, v = mg.svd(mg.tensor([[3., 0.], [0., 4.]]))
+    >>> s
+    tensor([4., 3.])
+    """
     m, n = matrices(input, "svd")._array.shape[-2:]
     if not compute_uv:
         batch = input._array.shape[:-2]

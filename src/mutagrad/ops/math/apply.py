@@ -45,10 +45,20 @@ def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Any:
 
 
 def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Any:
-    """Replace every element by a Python function of it and of the one in its place in another tensor."""
+    """Replace every element by a Python function of it and of the one in its place in another tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2.]).map_(mg.tensor([3., 4.]), lambda x, y: x * y)
+    tensor([3., 8.])
+    """
     return _write_each("map_", callable, x, tensor)
 
 
 def map2_(x: Tensor, tensor1: Tensor, tensor2: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Any:
-    """Replace every element by a Python function of it and of those in its place in two other tensors."""
+    """Replace every element by a Python function of it and of those in its place in two other tensors.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2).map2_(mg.tensor([1., 2.]), mg.tensor([3., 4.]), lambda x, a, b: a * b)
+    tensor([3., 8.])
+    """
     return _write_each("map2_", callable, x, tensor1, tensor2)

@@ -59,7 +59,12 @@ def real(input: Tensor) -> Any:
 
 
 def imag(input: Tensor) -> Any:
-    """Return the imaginary parts: a view that can be written through."""
+    """Return the imaginary parts: a view that can be written through.
+
+    >>> import mutagrad as mg
+    >>> mg.imag(mg.tensor([1 + 2j]))
+    tensor([2.])
+    """
     array = _complex_argument(input, "imag")
     return view_of(input, array.imag, (input._offset or 0) + (array.itemsize // 2 if array.size else 0))
 
@@ -77,7 +82,12 @@ def view_as_real(input: Tensor) -> Any:
 
 
 def view_as_complex(input: Tensor) -> Any:
-    """Return a view in which the last dimension, of size two, is real and imaginary part of a number."""
+    """Return a view in which the last dimension, of size two, is real and imaginary part of a number.
+
+    >>> import mutagrad as mg
+    >>> mg.view_as_complex(mg.tensor([[1., 2.]]))
+    tensor([1.+2.j])
+    """
     array = tensor_argument(input, "view_as_complex")._array
     if array.dtype not in _WHOLES:
         raise DTypeError(f"view_as_complex: expects a float32 or float64 tensor, got {of_array(array.dtype).name}",
@@ -154,7 +164,12 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return complex numbers of this size and angle."""
+    """Return complex numbers of this size and angle.
+
+    >>> import mutagrad as mg
+    >>> mg.polar(mg.tensor([2.]), mg.tensor([0.]))
+    tensor([2.+0.j])
+    """
     return _out(polar_values(*_pair("polar", abs, angle)), out)
 
 
@@ -181,23 +196,43 @@ conj_physical_ = in_place(conj_physical)
 
 
 def resolve_conj(input: Tensor) -> Any:
-    """Itself: conjugates are computed when they are asked for, never only marked."""
+    """Itself: conjugates are computed when they are asked for, never only marked.
+
+    >>> import mutagrad as mg
+    >>> mg.resolve_conj(mg.tensor([1 + 2j]).conj()).is_conj()
+    False
+    """
     return tensor_argument(input, "resolve_conj")
 
 
 def resolve_neg(input: Tensor) -> Any:
-    """Itself: negatives are computed when they are asked for, never only marked."""
+    """Itself: negatives are computed when they are asked for, never only marked.
+
+    >>> import mutagrad as mg
+    >>> mg.resolve_neg(mg.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
     return tensor_argument(input, "resolve_neg")
 
 
 def is_conj(input: Tensor) -> bool:
-    """Return whether it is only marked as a conjugate: never."""
+    """Return whether it is only marked as a conjugate: never.
+
+    >>> import mutagrad as mg
+    >>> mg.is_conj(mg.tensor([1j]).conj())
+    False
+    """
     tensor_argument(input, "is_conj")
     return False
 
 
 def is_neg(input: Tensor) -> bool:
-    """Return whether it is only marked as a negative: never."""
+    """Return whether it is only marked as a negative: never.
+
+    >>> import mutagrad as mg
+    >>> mg.is_neg(mg.ones(2))
+    False
+    """
     tensor_argument(input, "is_neg")
     return False
 

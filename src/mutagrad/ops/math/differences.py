@@ -37,7 +37,12 @@ RECORDED.diff_back = _diff_back
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None,
          *, axis: int | None = None, out: Tensor | None = None) -> Any:
-    """Return differences of neighbours along a dimension, n times over."""
+    """Return differences of neighbours along a dimension, n times over.
+
+    >>> import mutagrad as mg
+    >>> mg.diff(mg.tensor([1., 4., 9.]))
+    tensor([3., 5.])
+    """
     ndim = tensor_argument(input, "diff")._array.ndim
     if not ndim:
         raise ShapeError("diff: expects a tensor with at least one dimension", fix="x.reshape(1)")
@@ -96,7 +101,12 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
-    """Return the area under straight lines between points: with places x, or steps of dx."""
+    """Return the area under straight lines between points: with places x, or steps of dx.
+
+    >>> import mutagrad as mg
+    >>> mg.trapezoid(mg.tensor([1., 2., 3.]))
+    tensor(4.)
+    """
     if x is None and isinstance(y, Tensor) and (shape := y._array.shape) and y._array.dtype.kind != "b":
         dim = whole_dim(dim, len(shape), "trapezoid")
         if shape[dim] > 1:
@@ -107,12 +117,22 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
 
 
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
-    """Do the same as `trapezoid`, under its older name."""
+    """Do the same as `trapezoid`, under its older name.
+
+    >>> import mutagrad as mg
+    >>> mg.trapz(mg.tensor([1., 2., 3.]))
+    tensor(4.)
+    """
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
-    """Return the areas under straight lines between points, up to each."""
+    """Return the areas under straight lines between points, up to each.
+
+    >>> import mutagrad as mg
+    >>> mg.cumulative_trapezoid(mg.tensor([1., 2., 3.]))
+    tensor([1.5000, 4.0000])
+    """
     areas, dim = _areas("cumulative_trapezoid", y, x, dx, dim)
     return cumsum(areas, dim) / 2
 

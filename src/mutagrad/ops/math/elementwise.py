@@ -161,7 +161,12 @@ positive = elementwise("positive", np.positive, x=same)
 
 
 def conj(input: Tensor) -> Any:
-    """The conjugates of complex numbers; of real ones the tensor itself."""
+    """The conjugates of complex numbers; of real ones the tensor itself.
+
+    >>> import mutagrad as mg
+    >>> mg.conj(mg.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     return input if isinstance(input, Tensor) and input._array.dtype.kind != "c" else conj_physical(input)
 
 
@@ -367,14 +372,24 @@ def add(input: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: flo
 
 def sub(input: Value, other: Value, tensor: Tensor | None = None, *, alpha: float = 1,
         out: Tensor | None = None) -> Any:
-    """`x - alpha * y`."""
+    """`x - alpha * y`.
+
+    >>> import mutagrad as mg
+    >>> mg.sub(mg.tensor([5., 6.]), mg.tensor([1., 2.]), alpha=2)
+    tensor([3., 2.])
+    """
     if tensor is not None:
         other, alpha = tensor, _old_order("sub", "alpha", other)
     return sub_values(input, _scaled(input, other, alpha), out=out)
 
 
 def rsub(input: Tensor, other: Value, *, alpha: float = 1) -> Any:
-    """`y - alpha * x`."""
+    """`y - alpha * x`.
+
+    >>> import mutagrad as mg
+    >>> mg.rsub(mg.tensor([1., 2.]), 10)
+    tensor([9., 8.])
+    """
     return sub(other, input, alpha=alpha)
 
 
@@ -382,7 +397,14 @@ _ROUNDING = {None: div_values, "floor": floor_divide, "trunc": trunc_divide}
 
 
 def div(input: Tensor, other: Value, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
-    """`x / y`; `rounding_mode` "floor" or "trunc" rounds the quotient."""
+    """`x / y`; `rounding_mode` "floor" or "trunc" rounds the quotient.
+
+    >>> import mutagrad as mg
+    >>> mg.div(mg.tensor([7., -7.]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> mg.div(mg.tensor([7., -7.]), 2, rounding_mode="floor")
+    tensor([ 3., -4.])
+    """
     if rounding_mode not in _ROUNDING:
         raise bad_choice(rounding_mode, str, f"div: rounding_mode {rounding_mode!r} is not None, 'trunc' or 'floor'",
                          fix="rounding_mode='floor'")
@@ -390,7 +412,12 @@ def div(input: Tensor, other: Value, *, rounding_mode: str | None = None, out: T
 
 
 def square(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """`x * x`; booleans are counted, as in PyTorch."""
+    """`x * x`; booleans are counted, as in PyTorch.
+
+    >>> import mutagrad as mg
+    >>> mg.square(mg.tensor([1., -3.]))
+    tensor([1., 9.])
+    """
     is_bool = isinstance(input, Tensor) and input._array.dtype.kind == "b"
     return square_values(cast(input, np.dtype("int64")) if is_bool else input, out=out)
 
@@ -399,7 +426,14 @@ _POWERS = {2: square_values, 0.5: sqrt, -1: reciprocal, 1: positive}
 
 
 def pow(input: Value, exponent: Value, *, out: Tensor | None = None) -> Any:
-    """`x ** y`. The powers 2, 1/2 and -1 of float tensors go to the function that is exact and fast there."""
+    """`x ** y`. The powers 2, 1/2 and -1 of float tensors go to the function that is exact and fast there.
+
+    >>> import mutagrad as mg
+    >>> mg.pow(mg.tensor([1., 2., 3.]), 2)
+    tensor([1., 4., 9.])
+    >>> mg.pow(2, mg.tensor([1., 2., 3.]))
+    tensor([2., 4., 8.])
+    """
     if (exponent.__class__ in (int, float) and exponent in _POWERS
             and isinstance(input, Tensor) and input._array.dtype.kind in "fV"):
         return _POWERS[exponent](input, out=out)
@@ -450,7 +484,12 @@ def _beside(x: Any, *numbers: Any) -> Any:
 
 def where(condition: Tensor, input: Value | None = None, other: Value | None = None,
           *, out: Tensor | None = None) -> Any:
-    """Elements of `x` where the condition holds, else of `y`; with the condition alone, the indices where it holds."""
+    """Elements of `x` where the condition holds, else of `y`; with the condition alone, the indices where it holds.
+
+    >>> import mutagrad as mg
+    >>> mg.where(mg.tensor([True, False]), mg.tensor([1., 2.]), 0.)
+    tensor([1., 0.])
+    """
     if input is None and other is None:
         if out is not None:
             raise BadArgument("where: out= has no meaning with a condition alone",
@@ -466,18 +505,35 @@ def where(condition: Tensor, input: Value | None = None, other: Value | None = N
 
 
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Any:
-    """Nearest integer, halves to even, or nearest at so many decimals."""
+    """Nearest integer, halves to even, or nearest at so many decimals.
+
+    >>> import mutagrad as mg
+    >>> mg.round(mg.tensor([0.5, 1.5, 2.4]))
+    tensor([0., 2., 2.])
+    >>> mg.round(mg.tensor([2.345]), decimals=1)
+    tensor([2.3000])
+    """
     return round_values(input, decimals, out=out)
 
 
 def lerp(input: Tensor, end: Tensor, weight: Value, *, out: Tensor | None = None) -> Any:
-    """`x + weight * (end - x)`."""
+    """`x + weight * (end - x)`.
+
+    >>> import mutagrad as mg
+    >>> mg.lerp(mg.tensor([0., 10.]), mg.tensor([1., 20.]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
     return lerp_values(input, end, weight, out=out)
 
 
 def addcmul(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1,
             out: Tensor | None = None) -> Any:
-    """`x + value * tensor1 * tensor2`."""
+    """`x + value * tensor1 * tensor2`.
+
+    >>> import mutagrad as mg
+    >>> mg.addcmul(mg.ones(2), mg.tensor([1., 2.]), mg.tensor([3., 4.]), value=2)
+    tensor([ 7., 17.])
+    """
     if tensor is not None:
         value, tensor1, tensor2 = _old_order("addcmul", "value", tensor1), tensor2, tensor
     return addcmul_values(_beside(input, value), tensor1, tensor2, value, out=out)
@@ -485,19 +541,34 @@ def addcmul(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None
 
 def addcdiv(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1,
             out: Tensor | None = None) -> Any:
-    """`x + value * tensor1 / tensor2`."""
+    """`x + value * tensor1 / tensor2`.
+
+    >>> import mutagrad as mg
+    >>> mg.addcdiv(mg.ones(2), mg.tensor([1., 2.]), mg.tensor([4., 4.]), value=2)
+    tensor([1.5000, 2.0000])
+    """
     if tensor is not None:
         value, tensor1, tensor2 = _old_order("addcdiv", "value", tensor1), tensor2, tensor
     return addcdiv_values(input, tensor1, tensor2, value, out=out)
 
 
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Any:
-    """log(x / (1 - x)), with x first clamped to [eps, 1 - eps] if eps is given."""
+    """log(x / (1 - x)), with x first clamped to [eps, 1 - eps] if eps is given.
+
+    >>> import mutagrad as mg
+    >>> mg.logit(mg.tensor([0.5, 0.9]))
+    tensor([0.0000, 2.1972])
+    """
     return logit_values(input if eps is None else clamp(input, eps, 1 - eps), out=out)
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether |x - y| <= atol + rtol * |y|, element by element."""
+    """Whether |x - y| <= atol + rtol * |y|, element by element.
+
+    >>> import mutagrad as mg
+    >>> mg.isclose(mg.tensor([1., 2.]), mg.tensor([1.000001, 2.1]))
+    tensor([ True, False])
+    """
     if rtol < 0 or atol < 0:
         raise BadValue(f"isclose: tolerances must not be negative, got rtol={rtol} and atol={atol}",
                        fix="mutagrad.isclose(x, y, rtol=1e-5)")
@@ -505,13 +576,23 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Return whether all elements are equal within tolerances: |input - other| <= atol + rtol |other|."""
+    """Return whether all elements are equal within tolerances: |input - other| <= atol + rtol |other|.
+
+    >>> import mutagrad as mg
+    >>> mg.allclose(mg.tensor([1., 2.]), mg.tensor([1., 2.00001]))
+    True
+    """
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
 @may_need_much
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Whether two tensors have the same shape and elements.
+
+    >>> import mutagrad as mg
+    >>> mg.equal(mg.tensor([1, 2]), mg.tensor([1, 2]))
+    True
+    """
     for x in (input, other):
         if not isinstance(x, Tensor):
             raise BadArgument(f"equal: expects two tensors, got {type(x).__name__}",
@@ -538,7 +619,12 @@ def _is_large_update(x: Any, y: Any, alpha: Any) -> bool:
 
 
 def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
-    """Add `alpha * other` to the tensor in place; return the tensor."""
+    """Add `alpha * other` to the tensor in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2.]).add_(mg.tensor([3., 4.]), alpha=2)
+    tensor([ 7., 10.])
+    """
     if tensor is not None:
         other, alpha = tensor, _old_order("add_", "alpha", other)
     if _is_large_update(x, other, alpha):
@@ -547,7 +633,12 @@ def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float 
 
 
 def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
-    """Subtract `alpha * other` from the tensor in place; return the tensor."""
+    """Subtract `alpha * other` from the tensor in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([5., 6.]).sub_(mg.tensor([1., 2.]), alpha=2)
+    tensor([3., 2.])
+    """
     if tensor is not None:
         other, alpha = tensor, _old_order("sub_", "alpha", other)
     if _is_large_update(x, other, alpha):
@@ -556,36 +647,71 @@ def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float 
 
 
 def div_(x: Tensor, other: Value, *, rounding_mode: str | None = None) -> Any:
-    """Divide the tensor in place, rounded as in `div`; return the tensor."""
+    """Divide the tensor in place, rounded as in `div`; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([7., -7.]).div_(2, rounding_mode="floor")
+    tensor([ 3., -4.])
+    """
     return div(x, other, rounding_mode=rounding_mode, out=x)
 
 
 def pow_(x: Tensor, exponent: Value) -> Any:
-    """Raise the tensor to a power in place; return the tensor."""
+    """Raise the tensor to a power in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2., 3.]).pow_(2)
+    tensor([1., 4., 9.])
+    """
     return pow(x, exponent, out=x)
 
 
 def clamp_(x: Tensor, min: Value | None = None, max: Value | None = None) -> Any:
-    """Write each element, kept between bounds, into the tensor; return the tensor."""
+    """Write each element, kept between bounds, into the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([-1., 0.5, 2.]).clamp_(0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     check_stays("clamp_", x, min, max)
     return clamp(x, min, max, out=x)
 
 
 def round_(x: Tensor, *, decimals: int = 0) -> Any:
-    """Write each element, rounded to the nearest even number, into the tensor; return the tensor."""
+    """Write each element, rounded to the nearest even number, into the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([0.4, 1.6]).round_()
+    tensor([0., 2.])
+    """
     return round(x, decimals=decimals, out=x)
 
 
 def lerp_(x: Tensor, end: Tensor, weight: Value) -> Any:
-    """Move the tensor in place towards `end`, by the share `weight`; return the tensor."""
+    """Move the tensor in place towards `end`, by the share `weight`; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([0., 10.]).lerp_(mg.tensor([1., 20.]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
     return lerp(x, end, weight, out=x)
 
 
 def addcmul_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
-    """Add `value * tensor1 * tensor2` to the tensor in place; return the tensor."""
+    """Add `value * tensor1 * tensor2` to the tensor in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).addcmul_(mg.tensor([1., 2.]), mg.tensor([3., 4.]), value=2)
+    tensor([ 7., 17.])
+    """
     return addcmul(x, tensor1, tensor2, tensor, value=value, out=x)
 
 
 def addcdiv_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
-    """Add `value * tensor1 / tensor2` to the tensor in place; return the tensor."""
+    """Add `value * tensor1 / tensor2` to the tensor in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).addcdiv_(mg.tensor([1., 2.]), mg.tensor([4., 4.]), value=2)
+    tensor([1.5000, 2.0000])
+    """
     return addcdiv(x, tensor1, tensor2, tensor, value=value, out=x)

@@ -258,31 +258,60 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
 
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
          *, out: Tensor | None = None) -> Any:
-    """The inverse of `fft`."""
+    """The inverse of `fft`.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.ifft(mg.tensor([4., 0., 0., 0.]))
+    tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    """
     return _to_complex("ifft", input, _one(n), (dim,), norm, out, True)
 
 
 def fft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
          *, out: Tensor | None = None) -> Any:
-    """The transform along two dimensions."""
+    """The transform along two dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.fft2(mg.ones(2, 2))
+    tensor([[4.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]])
+    """
     return _to_complex("fft2", input, s, dim, norm, out, False)
 
 
 def ifft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
           *, out: Tensor | None = None) -> Any:
-    """The inverse of `fft2`."""
+    """The inverse of `fft2`.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.ifft2(mg.fft.fft2(mg.ones(2, 2)))
+    tensor([[1.+0.j, 1.+0.j],
+            [1.+0.j, 1.+0.j]])
+    """
     return _to_complex("ifft2", input, s, dim, norm, out, True)
 
 
 def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
          *, out: Tensor | None = None) -> Any:
-    """The transform along all dimensions, or those named."""
+    """The transform along all dimensions, or those named.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.fftn(mg.ones(2, 2))
+    tensor([[4.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]])
+    """
     return _to_complex("fftn", input, s, dim, norm, out, False)
 
 
 def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
           *, out: Tensor | None = None) -> Any:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.ifftn(mg.fft.fftn(mg.ones(2, 2)))
+    tensor([[1.+0.j, 1.+0.j],
+            [1.+0.j, 1.+0.j]])
+    """
     return _to_complex("ifftn", input, s, dim, norm, out, True)
 
 
@@ -299,78 +328,145 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
           *, out: Tensor | None = None) -> Any:
-    """The n real numbers (an even number if left out) whose half spectrum this is."""
+    """The n real numbers (an even number if left out) whose half spectrum this is.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.irfft(mg.fft.rfft(mg.tensor([1., 2., 3.])), n=3)
+    tensor([1., 2., 3.])
+    """
     return _to_real("irfft", input, _one(n), (dim,), norm, out, False)
 
 
 def rfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
           *, out: Tensor | None = None) -> Any:
-    """`rfft` along two dimensions; the last of them is halved."""
+    """`rfft` along two dimensions; the last of them is halved.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.rfft2(mg.ones(2, 4)).shape
+    mutagrad.Size([2, 3])
+    """
     return _to_half("rfft2", input, s, dim, norm, out, False)
 
 
 def irfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
            *, out: Tensor | None = None) -> Any:
-    """The inverse of `rfft2`."""
+    """The inverse of `rfft2`.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.irfft2(mg.fft.rfft2(mg.ones(2, 2)))
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     return _to_real("irfft2", input, s, dim, norm, out, False)
 
 
 def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
           *, out: Tensor | None = None) -> Any:
-    """`rfft` along all dimensions, or those named; the last of them is halved."""
+    """`rfft` along all dimensions, or those named; the last of them is halved.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.rfftn(mg.ones(2, 4)).shape
+    mutagrad.Size([2, 3])
+    """
     return _to_half("rfftn", input, s, dim, norm, out, False)
 
 
 def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
            *, out: Tensor | None = None) -> Any:
-    """The inverse of `rfftn`."""
+    """The inverse of `rfftn`.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.irfftn(mg.fft.rfftn(mg.ones(2, 2)))
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     return _to_real("irfftn", input, s, dim, norm, out, False)
 
 
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
          *, out: Tensor | None = None) -> Any:
-    """The real spectrum of a signal that is the conjugate of its mirror image, given its first half."""
+    """The real spectrum of a signal that is the conjugate of its mirror image, given its first half.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.hfft(mg.tensor([1., 2., 1.]))
+    tensor([ 6.,  0., -2.,  0.])
+    """
     return _to_real("hfft", input, _one(n), (dim,), norm, out, True)
 
 
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
           *, out: Tensor | None = None) -> Any:
-    """The inverse of `hfft`."""
+    """The inverse of `hfft`.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.ihfft(mg.tensor([4., 0., 0., 0.]))
+    tensor([1.-0.j, 1.-0.j, 1.-0.j])
+    """
     return _to_half("ihfft", input, _one(n), (dim,), norm, out, True)
 
 
 def hfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
           *, out: Tensor | None = None) -> Any:
-    """`hfft` along two dimensions."""
+    """`hfft` along two dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.hfft2(mg.ones(2, 2)).shape
+    mutagrad.Size([2, 2])
+    """
     return _to_real("hfft2", input, s, dim, norm, out, True)
 
 
 def ihfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
            *, out: Tensor | None = None) -> Any:
-    """The inverse of `hfft2`."""
+    """The inverse of `hfft2`.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.ihfft2(mg.ones(2, 2)).shape
+    mutagrad.Size([2, 2])
+    """
     return _to_half("ihfft2", input, s, dim, norm, out, True)
 
 
 def hfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
           *, out: Tensor | None = None) -> Any:
-    """`hfft` along all dimensions, or those named."""
+    """`hfft` along all dimensions, or those named.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.hfftn(mg.ones(2, 2)).shape
+    mutagrad.Size([2, 2])
+    """
     return _to_real("hfftn", input, s, dim, norm, out, True)
 
 
 def ihfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
            *, out: Tensor | None = None) -> Any:
-    """The inverse of `hfftn`."""
+    """The inverse of `hfftn`.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.ihfftn(mg.ones(2, 2)).shape
+    mutagrad.Size([2, 2])
+    """
     return _to_half("ihfftn", input, s, dim, norm, out, True)
 
 
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Any:
-    """A spectrum with the frequency zero moved to the middle."""
+    """A spectrum with the frequency zero moved to the middle.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.fftshift(mg.fft.fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
     dims = whole_dims(dim, tensor_argument(input, "fft.fftshift")._array.ndim, "fftshift")
     return roll(input, tuple(input._array.shape[d] // 2 for d in dims), dims) if dims else clone(input)
 
 
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Any:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.ifftshift(mg.fft.fftshift(mg.arange(4)))
+    tensor([0, 1, 2, 3])
+    """
     dims = whole_dims(dim, tensor_argument(input, "fft.ifftshift")._array.ndim, "ifftshift")
     return roll(input, tuple(-(input._array.shape[d] // 2) for d in dims), dims) if dims else clone(input)
 
@@ -383,14 +479,24 @@ def _frequencies(array: Array, out: Tensor | None, dtype: DType | None, device: 
 
 def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: DType | None = None,
             device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """The frequency of each entry of a spectrum of n points that are d apart."""
+    """The frequency of each entry of a spectrum of n points that are d apart.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
     n = whole_number(n, "fftfreq", "n")
     return _frequencies(np.fft.fftfreq(n, d) if n else np.empty(0), out, dtype, device, requires_grad)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: DType | None = None,
              device: Device | str | None = None, requires_grad: bool = False) -> Any:
-    """The frequencies of half a spectrum."""
+    """The frequencies of half a spectrum.
+
+    >>> import mutagrad as mg
+    >>> mg.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
     return _frequencies(np.fft.rfftfreq(whole_number(n, "rfftfreq", "n"), d), out, dtype, device, requires_grad)
 
 
@@ -445,7 +551,12 @@ def _hop(name: str, hop_length: int | None, n_fft: int) -> int:
 def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
          window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
          onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None) -> Any:
-    """Return the spectra of pieces of n_fft points, hop_length apart: frequencies by pieces."""
+    """Return the spectra of pieces of n_fft points, hop_length apart: frequencies by pieces.
+
+    >>> import mutagrad as mg
+    >>> mg.stft(mg.ones(8), 4, window=mg.ones(4), return_complex=True).shape
+    mutagrad.Size([3, 9])
+    """
     tensor_argument(input, "stft")
     if align_to_window is not None:
         raise NotSupported("stft: align_to_window is not supported",
@@ -481,7 +592,14 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
 def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
           window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
           length: int | None = None, return_complex: bool = False) -> Any:
-    """Return the signal whose `stft` comes nearest: overlapping pieces, divided by what their windows sum to."""
+    """Return the signal whose `stft` comes nearest: overlapping pieces, divided by what their windows sum to.
+
+    >>> import mutagrad as mg
+    >>> x, window = mg.arange(16.), mg.ones(4)
+    >>> s = mg.stft(x, 4, window=window, return_complex=True)
+    >>> mg.allclose(mg.istft(s, 4, window=window), x, atol=1e-5)
+    True
+    """
     shape = tensor_argument(input, "istft")._array.shape
     if input._array.dtype.kind != "c" or len(shape) not in (2, 3) or 0 in shape:
         raise ShapeError("istft: expects complex spectra of 2 or 3 dimensions, "

@@ -70,7 +70,14 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor | float, zero_p
 
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int,
                                      quant_max: int) -> Any:
-    """fake_quantize_per_tensor_affine with a scale and a zero point for each index of one dimension."""
+    """fake_quantize_per_tensor_affine with a scale and a zero point for each index of one dimension.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([[0.12, 0.48], [1.2, 3.9]])
+    >>> mg.fake_quantize_per_channel_affine(x, mg.tensor([0.1, 1.]), mg.zeros(2, dtype=mg.int32), 0, 0, 255)
+    tensor([[0.1000, 0.5000],
+            [1.0000, 4.0000]])
+    """
     name = "fake_quantize_per_channel_affine"
     x, scale, zero = tensor_argument(input, name), _setting(scale, name), _setting(zero_point, name)
     shape = x._array.shape

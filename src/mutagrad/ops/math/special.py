@@ -9,6 +9,7 @@ from ...arrays import np
 from ...arrays.kinds import anywhere, perhaps
 from ...arrays.scipy import erfc as _erfc, lgamma as _lgamma, scipy, special
 from ...base import return_types
+from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError
 from ...base.operands import Array
 from ...core.codegen import elementwise, in_place
@@ -86,7 +87,12 @@ def _order(n: Any, name: str) -> int:
 
 
 def polygamma(*operands: Any, n: int | None = None, input: Tensor | None = None, out: Tensor | None = None) -> Any:
-    """Return the n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`."""
+    """Return the n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`.
+
+    >>> import mutagrad as mg
+    >>> mg.polygamma(1, mg.tensor([1., 2.]))
+    tensor([1.6449, 0.6449])
+    """
     given = [*operands, *(v for v in (n, input) if v is not None)]
     if len(given) != 2:
         raise BadArgument(f"polygamma: takes n and a tensor, got {len(given)} arguments",
@@ -96,12 +102,22 @@ def polygamma(*operands: Any, n: int | None = None, input: Tensor | None = None,
 
 
 def polygamma_(x: Tensor, n: int) -> Any:
-    """Write the n-th derivative of `digamma` into the tensor; return the tensor."""
+    """Write the n-th derivative of `digamma` into the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2.]).polygamma_(1)
+    tensor([1.6449, 0.6449])
+    """
     return polygamma_values(x, _order(n, "polygamma_"), out=x)
 
 
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Any:
-    """Return the logarithm of the multivariate gamma function of dimension p."""
+    """Return the logarithm of the multivariate gamma function of dimension p.
+
+    >>> import mutagrad as mg
+    >>> mg.mvlgamma(mg.tensor([2., 3.]), 2)
+    tensor([0.4516, 1.5502])
+    """
     tensor_argument(input, "mvlgamma")
     p = whole_number(p, "mvlgamma", "p")
     if p < 1:
@@ -181,7 +197,12 @@ def _airy(a: Array, derivative: int) -> Any:
 
 
 def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """The Airy function Ai."""
+    """The Airy function Ai.
+
+    >>> import mutagrad as mg
+    >>> mg.special.airy_ai(mg.tensor([0., 1.]))
+    tensor([0.3550, 0.1353])
+    """
     return airy_values(input, 0, out=out)
 
 
@@ -243,8 +264,11 @@ def _by_recurrence(family: Family, x: Array, degrees: Array, derivative: int) ->
 RAW.by_recurrence = _by_recurrence
 
 
-def _polynomial(name: str, family: Family, words: str) -> Any:
-    """A family's public function, and its operation: the derivative of any order is the next order's."""
+def _polynomial(name: str, family: Family, words: str, shown: str) -> Any:
+    """A family's public function, and its operation: the derivative of any order is the next order's.
+
+    `shown` are the values of degree 2 at 0.5 and 2.
+    """
     values = elementwise(name, lambda a, n, derivative: _evaluate(family, a, n, derivative), promotes="float",
                          settings=("derivative",), inputs=("x", "n"),
                          x=lambda xp, g, x, n, derivative: g * getattr(xp, name)(x, n, derivative + 1), n=None)
@@ -253,7 +277,8 @@ def _polynomial(name: str, family: Family, words: str) -> Any:
         return values(input, n, 0, out=out)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The {words} polynomial of degree n at x."
+    function.__doc__ = with_example(f"The {words} polynomial of degree n at x.",
+                                    f">>> mg.special.{name}(mg.tensor([0.5, 2.]), 2)", f"tensor([{shown}])")
     return function
 
 
@@ -283,28 +308,31 @@ def _closed_w(angle: Array, n: Array) -> Any:
 
 
 chebyshev_polynomial_t = _polynomial("chebyshev_polynomial_t", Family(1, 0, _plain, _closed_t),
-                                     "Chebyshev (first kind)")
+                                     "Chebyshev (first kind)", "-0.5000,  7.0000")
 chebyshev_polynomial_u = _polynomial("chebyshev_polynomial_u", Family(2, 0, _plain, _closed_u),
-                                     "Chebyshev (second kind)")
+                                     "Chebyshev (second kind)", " 0., 15.")
 chebyshev_polynomial_v = _polynomial("chebyshev_polynomial_v", Family(2, -1, _plain, _closed_v),
-                                     "Chebyshev (third kind)")
+                                     "Chebyshev (third kind)", "-1., 11.")
 chebyshev_polynomial_w = _polynomial("chebyshev_polynomial_w", Family(2, 1, _plain, _closed_w),
-                                     "Chebyshev (fourth kind)")
+                                     "Chebyshev (fourth kind)", " 1., 19.")
 shifted_chebyshev_polynomial_t = _polynomial("shifted_chebyshev_polynomial_t", Family(2, -1, _shifted, _closed_t),
-                                             "shifted Chebyshev (first kind)")
+                                             "shifted Chebyshev (first kind)", "-1., 17.")
 shifted_chebyshev_polynomial_u = _polynomial("shifted_chebyshev_polynomial_u", Family(4, -2, _shifted, _closed_u),
-                                             "shifted Chebyshev (second kind)")
+                                             "shifted Chebyshev (second kind)", "-1., 35.")
 shifted_chebyshev_polynomial_v = _polynomial("shifted_chebyshev_polynomial_v", Family(4, -3, _shifted, _closed_v),
-                                             "shifted Chebyshev (third kind)")
+                                             "shifted Chebyshev (third kind)", "-1., 29.")
 shifted_chebyshev_polynomial_w = _polynomial("shifted_chebyshev_polynomial_w", Family(4, -1, _shifted, _closed_w),
-                                             "shifted Chebyshev (fourth kind)")
-hermite_polynomial_h = _polynomial("hermite_polynomial_h", Family(2, 0, lambda k: (2, 0, 2 * k)), "physicist's Hermite")
-hermite_polynomial_he = _polynomial("hermite_polynomial_he", Family(1, 0, lambda k: (1, 0, k)), "probabilist's Hermite")
+                                             "shifted Chebyshev (fourth kind)", "-1., 41.")
+hermite_polynomial_h = _polynomial("hermite_polynomial_h", Family(2, 0, lambda k: (2, 0, 2 * k)),
+                                   "physicist's Hermite", "-1., 14.")
+hermite_polynomial_he = _polynomial("hermite_polynomial_he", Family(1, 0, lambda k: (1, 0, k)),
+                                    "probabilist's Hermite", "-0.7500,  3.0000")
 laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", Family(
-    -1, 1, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1)), far="eval_laguerre"), "Laguerre")
+    -1, 1, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1)), far="eval_laguerre"),
+    "Laguerre", " 0.1250, -1.0000")
 legendre_polynomial_p = _polynomial(
     "legendre_polynomial_p", Family(1, 0, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1)), far="eval_legendre"),
-    "Legendre")
+    "Legendre", "-0.1250,  5.5000")
 
 # ------------------------------------------------------------------------------------------------ logarithms and powers
 
@@ -334,7 +362,12 @@ def _entropy(a: Array) -> Any:
 
 
 def ldexp(input: Tensor, other: Value, *, out: Tensor | None = None) -> Any:
-    """`x * 2**other`."""
+    """`x * 2**other`.
+
+    >>> import mutagrad as mg
+    >>> mg.ldexp(mg.tensor([1., 3.]), mg.tensor([2, 1]))
+    tensor([4., 6.])
+    """
     return mul(input, pow_values(2.0, other), out=out)
 
 
@@ -346,7 +379,12 @@ def _in_double(name: str, *values: Any) -> tuple[Any, ...]:
 
 
 def float_power(input: Value, exponent: Value, *, out: Tensor | None = None) -> Any:
-    """`x ** y` in double precision."""
+    """`x ** y` in double precision.
+
+    >>> import mutagrad as mg
+    >>> mg.float_power(mg.tensor([1, 2]), 3)
+    tensor([1., 8.], dtype=mutagrad.float64)
+    """
     base, power = _in_double("float_power", input, exponent)
     if out is not None and isinstance(out, Tensor) and out._array.dtype is not base._array.dtype:
         raise DTypeError(f"float_power: the result is of type {base._array.dtype.name}, "
@@ -399,7 +437,12 @@ finite_values = elementwise("nan_to_num",
 
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Any:
-    """1 for positive numbers, 0 for negative ones, and `values` at zero."""
+    """1 for positive numbers, 0 for negative ones, and `values` at zero.
+
+    >>> import mutagrad as mg
+    >>> mg.heaviside(mg.tensor([-1., 0., 2.]), mg.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     if tensor_argument(input, "heaviside")._array.dtype is not tensor_argument(values, "heaviside")._array.dtype:
         raise DTypeError(f"heaviside: input and values must be of one type, got {input.dtype} and {values.dtype}",
                          fix="values.to(x.dtype)")
@@ -408,17 +451,32 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> An
 
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None,
                *, out: Tensor | None = None) -> Any:
-    """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf`, `neginf`)."""
+    """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf`, `neginf`).
+
+    >>> import mutagrad as mg
+    >>> mg.nan_to_num(mg.tensor([1., float("nan")]), nan=0.)
+    tensor([1., 0.])
+    """
     return finite_values(input, 0.0 if nan is None else nan, posinf, neginf, out=out)
 
 
 def clamp_min(input: Tensor, min: Value, *, out: Tensor | None = None) -> Any:
-    """`x`, but at least `min`."""
+    """`x`, but at least `min`.
+
+    >>> import mutagrad as mg
+    >>> mg.clamp_min(mg.tensor([-1., 2.]), 0)
+    tensor([0., 2.])
+    """
     return clamp(input, as_operand(min, "clamp_min"), out=out)
 
 
 def clamp_max(input: Tensor, max: Value, *, out: Tensor | None = None) -> Any:
-    """`x`, but at most `max`."""
+    """`x`, but at most `max`.
+
+    >>> import mutagrad as mg
+    >>> mg.clamp_max(mg.tensor([-1., 2.]), 1)
+    tensor([-1.,  1.])
+    """
     return clamp(input, None, as_operand(max, "clamp_max"), out=out)
 
 
@@ -432,31 +490,61 @@ bitwise_left_shift_, bitwise_right_shift_ = in_place(basic.bitwise_left_shift), 
 
 
 def mvlgamma_(x: Tensor, p: int) -> Any:
-    """Write the logarithm of the multivariate gamma function into the tensor; return the tensor."""
+    """Write the logarithm of the multivariate gamma function into the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([2., 3.]).mvlgamma_(2)
+    tensor([0.4516, 1.5502])
+    """
     return mvlgamma(x, p, out=x)
 
 
 def ldexp_(x: Tensor, other: Value) -> Any:
-    """Multiply the tensor in place by 2 to the power of `other`; return the tensor."""
+    """Multiply the tensor in place by 2 to the power of `other`; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 3.]).ldexp_(mg.tensor([2, 1]))
+    tensor([4., 6.])
+    """
     return ldexp(x, other, out=x)
 
 
 def float_power_(x: Tensor, exponent: Value) -> Any:
-    """Raise a tensor of doubles to a power in place; return the tensor."""
+    """Raise a tensor of doubles to a power in place; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2.], dtype=mg.float64).float_power_(3)
+    tensor([1., 8.], dtype=mutagrad.float64)
+    """
     check_stays("float_power_", x, exponent)
     return float_power(x, exponent, out=x)
 
 
 def heaviside_(x: Tensor, values: Tensor) -> Any:
-    """Write 0, `values` or 1, where elements are negative, zero or positive, into the tensor; return it."""
+    """Write 0, `values` or 1, where elements are negative, zero or positive, into the tensor; return it.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([-1., 0., 2.]).heaviside_(mg.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     return heaviside(x, values, out=x)
 
 
 def nan_to_num_(x: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
-    """Replace nan and infinities in place by numbers; return the tensor."""
+    """Replace nan and infinities in place by numbers; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., float("nan")]).nan_to_num_()
+    tensor([1., 0.])
+    """
     return nan_to_num(x, nan, posinf, neginf, out=x)
 
 
 def logit_(x: Tensor, eps: float | None = None) -> Any:
-    """Write the logarithm of x / (1 - x) into the tensor; return the tensor."""
+    """Write the logarithm of x / (1 - x) into the tensor; return the tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([0.5, 0.9]).logit_()
+    tensor([0.0000, 2.1972])
+    """
     return logit(x, eps, out=x)

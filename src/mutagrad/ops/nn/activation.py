@@ -76,22 +76,42 @@ prelu_values = elementwise("prelu", lambda a, w: choose(a > 0, a, a * w), inputs
 
 
 def relu(input: Tensor, inplace: bool = False) -> Any:
-    """`max(x, 0)`."""
+    """`max(x, 0)`.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.relu(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.0000, 0.5000, 3.0000])
+    """
     return relu_(input) if inplace else relu_values(tensor_argument(input, "relu"))
 
 
 def relu_(input: Tensor) -> Any:
-    """relu, written into its input."""
+    """relu, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.relu_(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.0000, 0.5000, 3.0000])
+    """
     return relu_values(tensor_argument(input, "relu_"), out=input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Any:
-    """x limited to between 0 and 6."""
+    """x limited to between 0 and 6.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.relu6(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.0000, 0.5000, 3.0000])
+    """
     return hardtanh(input, 0, 6, inplace)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """x limited to between two numbers; unlike clamp's, its gradient is zero at the bounds themselves."""
+    """x limited to between two numbers; unlike clamp's, its gradient is zero at the bounds themselves.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.hardtanh(mg.tensor([-2., 0.5, 3.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     kind = tensor_argument(input, "hardtanh")._array.dtype.kind
     if kind in "bc" or kind == "u" and min_val < 0:
         raise DTypeError(f"hardtanh: {of_array(input._array.dtype).name} cannot be limited "
@@ -104,37 +124,72 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Any:
-    """hardtanh, written into its input."""
+    """hardtanh, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.hardtanh_(mg.tensor([-2., 0.5, 3.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """x where it is positive, `negative_slope * x` elsewhere."""
+    """x where it is positive, `negative_slope * x` elsewhere.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.leaky_relu(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.0200,  0.5000,  3.0000])
+    """
     return leaky_relu_values(floating(input, "leaky_relu"), negative_slope, out=input if inplace else None)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Any:
-    """leaky_relu, written into its input."""
+    """leaky_relu, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.leaky_relu_(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.0200,  0.5000,  3.0000])
+    """
     return leaky_relu(input, negative_slope, inplace=True)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
-    """Return a sigmoid of three straight pieces: 0 below -3, 1 above 3."""
+    """Return a sigmoid of three straight pieces: 0 below -3, 1 above 3.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.hardsigmoid(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.1667, 0.5833, 1.0000])
+    """
     return hardsigmoid_values(floating(input, "hardsigmoid"), out=input if inplace else None)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Any:
-    """`x * hardsigmoid(x)`."""
+    """`x * hardsigmoid(x)`.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.hardswish(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.3333,  0.2917,  3.0000])
+    """
     return hardswish_values(floating(input, "hardswish"), out=input if inplace else None)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Any:
-    """x, but 0 where it is between -lambd and lambd."""
+    """x, but 0 where it is between -lambd and lambd.
+
+    >>> import mutagrad as mg
+    >>> mg.hardshrink(mg.tensor([-1., 0.3, 2.]))
+    tensor([-1.,  0.,  2.])
+    """
     return hardshrink_values(floating(input, "hardshrink"), as_element(lambd, input), out=out)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Any:
-    """x moved towards 0 by lambd, and no further than 0."""
+    """x moved towards 0 by lambd, and no further than 0.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.softshrink(mg.tensor([-2., 0.5, 3.]))
+    tensor([-1.5000,  0.0000,  2.5000])
+    """
     if lambd < 0:
         raise BadValue(f"softshrink: lambd must not be negative, got {lambd}", fix=f"softshrink(x, {-lambd})")
     return softshrink_values(floating(input, "softshrink"), lambd, as_element(lambd, input), out=out)
@@ -142,18 +197,33 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False,
               *, out: Tensor | None = None) -> Any:
-    """x where it is above the threshold, `value` elsewhere."""
+    """x where it is above the threshold, `value` elsewhere.
+
+    >>> import mutagrad as mg
+    >>> mg.threshold(mg.tensor([0.5, 2.]), 1., 0.)
+    tensor([0., 2.])
+    """
     floating(input, "threshold", "fiu")
     return threshold_values(input, threshold, value, out=input if inplace else out)
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Any:
-    """threshold, written into its input."""
+    """threshold, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.threshold_(mg.tensor([0.5, 2.]), 1., 0.)
+    tensor([0., 2.])
+    """
     return threshold_values(floating(input, "threshold_", "fiu"), threshold, value, out=input)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Any:
-    """x where it is positive, `weight * x` elsewhere; one weight for all, or one for each channel (dimension 1)."""
+    """x where it is positive, `weight * x` elsewhere; one weight for all, or one for each channel (dimension 1).
+
+    >>> import mutagrad as mg
+    >>> mg.prelu(mg.tensor([-2., 3.]), mg.tensor([0.25]))
+    tensor([-0.5000,  3.0000])
+    """
     floating(input, "prelu")
     count, ndim = tensor_argument(weight, "prelu")._array.size, input._array.ndim
     if weight._array.dtype is not input._array.dtype:
@@ -174,7 +244,12 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
 
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
           *, generator: Generator | None = None) -> Any:
-    """leaky_relu with a random slope between two bounds for each element; with their mean if not training."""
+    """leaky_relu with a random slope between two bounds for each element; with their mean if not training.
+
+    >>> import mutagrad as mg
+    >>> mg.rrelu(mg.tensor([-4., 2.]), 0.25, 0.25)
+    tensor([-1.,  2.])
+    """
     floating(input, "rrelu")
     if not (math.isfinite(lower) and math.isfinite(upper)) or lower > upper:
         raise BadValue(f"rrelu: the slopes must be finite and in order, got lower={lower} and upper={upper}",
@@ -202,7 +277,12 @@ def _slopes(array: Array, lower: float, upper: float, draws: Any) -> Any:
 
 def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
            *, generator: Generator | None = None) -> Any:
-    """rrelu, written into its input."""
+    """rrelu, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.rrelu_(mg.tensor([-4., 2.]), 0.25, 0.25)
+    tensor([-1.,  2.])
+    """
     return rrelu(input, lower, upper, training, inplace=True, generator=generator)
 
 
@@ -231,35 +311,65 @@ SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """x where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
+    """x where it is positive, `alpha * (exp(x) - 1)` elsewhere.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.elu(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.8647,  0.5000,  3.0000])
+    """
     return elu_values(floating(input, "elu"), alpha, 1.0, 1.0, out=input if inplace else None)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Any:
-    """elu, written into its input."""
+    """elu, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.elu_(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.8647,  0.5000,  3.0000])
+    """
     return elu(input, alpha, inplace=True)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Any:
-    """elu, scaled so that deep networks keep mean 0 and variance 1."""
+    """elu, scaled so that deep networks keep mean 0 and variance 1.
+
+    >>> import mutagrad as mg
+    >>> mg.selu(mg.tensor([-1., 1.]))
+    tensor([-1.1113,  1.0507])
+    """
     alpha, scale = SELU
     return elu_values(floating(input, "selu"), alpha, scale, 1.0, out=input if inplace else None)
 
 
 def selu_(input: Tensor) -> Any:
-    """selu, written into its input."""
+    """selu, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.selu_(mg.tensor([-1., 1.]))
+    tensor([-1.1113,  1.0507])
+    """
     return selu(input, inplace=True)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """x where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere: smooth for every alpha."""
+    """x where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere: smooth for every alpha.
+
+    >>> import mutagrad as mg
+    >>> mg.celu(mg.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
     if alpha == 0:
         raise BadValue("celu: alpha must not be 0", why="x is divided by it", fix="relu(x)")
     return elu_values(floating(input, "celu"), alpha, 1.0, 1 / alpha, out=input if inplace else None)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Any:
-    """celu, written into its input."""
+    """celu, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.celu_(mg.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
     return celu(input, alpha, inplace=True)
 
 
@@ -294,33 +404,63 @@ logsigmoid_values = elementwise("logsigmoid", lambda a: np.minimum(a, 0) - np.lo
 
 
 def silu(input: Tensor, inplace: bool = False) -> Any:
-    """`x * sigmoid(x)`."""
+    """`x * sigmoid(x)`.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.silu(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.2384,  0.3112,  2.8577])
+    """
     return silu_values(floating(input, "silu", "fc"), out=input if inplace else None)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Any:
-    """`x * tanh(softplus(x))`."""
+    """`x * tanh(softplus(x))`.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.mish(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.2525,  0.3752,  2.9865])
+    """
     return mish_values(floating(input, "mish"), out=input if inplace else None)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Any:
-    """`log(1 + exp(beta * x)) / beta`; x itself where beta * x is above the threshold."""
+    """`log(1 + exp(beta * x)) / beta`; x itself where beta * x is above the threshold.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.softplus(mg.tensor([-2., 0.5, 3.]))
+    tensor([0.1269, 0.9741, 3.0486])
+    """
     return softplus_values(floating(input, "softplus"), beta, threshold, out=out)
 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the logarithm of sigmoid, without underflow."""
+    """Return the logarithm of sigmoid, without underflow.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.logsigmoid(mg.tensor([-2., 0.5, 3.]))
+    tensor([-2.1269, -0.4741, -0.0486])
+    """
     return logsigmoid_values(floating(input, "logsigmoid"), out=out)
 
 
 def softsign(input: Tensor) -> Any:
-    """`x / (1 + |x|)`."""
+    """`x / (1 + |x|)`.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.softsign(mg.tensor([-2., 0.5, 3.]))
+    tensor([-0.6667,  0.3333,  0.7500])
+    """
     x = tensor_argument(input, "softsign")
     return x / (RECORDED.abs(x) + 1)
 
 
 def tanhshrink(input: Tensor) -> Any:
-    """`x - tanh(x)`."""
+    """`x - tanh(x)`.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.tanhshrink(mg.tensor([-2., 0.5, 3.]))
+    tensor([-1.0360,  0.0379,  2.0049])
+    """
     return tensor_argument(input, "tanhshrink") - tanh(input)
 
 
@@ -359,7 +499,12 @@ glu_values = primitive("glu", _glu, settings=("dim",), x=_glu_rule)
 
 
 def glu(input: Tensor, dim: int = -1) -> Any:
-    """Return the first half of a dimension times the sigmoid of the second."""
+    """Return the first half of a dimension times the sigmoid of the second.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.glu(mg.tensor([1., 2., 0., 0.]))
+    tensor([0.5000, 1.0000])
+    """
     floating(input, "glu")
     if not input._array.ndim:
         raise ShapeError("glu: a 0-d tensor has no dimension to halve", fix="glu(x.reshape(2))")
@@ -509,13 +654,23 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Any:
-    """softmax of -x."""
+    """softmax of -x.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.softmin(mg.tensor([0., 1.]), dim=0)
+    tensor([0.7311, 0.2689])
+    """
     return softmaxes.softmax(-tensor_argument(input, "softmin"),
                              _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Any:
-    """Return the logarithm of softmax, without underflow."""
+    """Return the logarithm of softmax, without underflow.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.log_softmax(mg.tensor([0., 1.]), dim=0)
+    tensor([-1.3133, -0.3133])
+    """
     return softmaxes.log_softmax(tensor_argument(input, "log_softmax"),
                                  _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
 
@@ -531,6 +686,10 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """Draw a choice along a dimension with probabilities softmax(logits), softened by `tau` to be differentiable.
 
     `hard` gives the choice itself, and the gradient of the soft one.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.gumbel_softmax(mg.zeros(3), hard=True).sum().item()
+    1.0
     """
     array = floating(logits, "gumbel_softmax")._array
     if eps != 1e-10:

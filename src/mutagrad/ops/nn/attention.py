@@ -429,6 +429,14 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
 
     Inputs are of shape (length, batch, width), or (length, width). In masks True blocks, unlike in
     scaled_dot_product_attention.
+
+    >>> import mutagrad as mg
+    >>> layer, x = mg.nn.MultiheadAttention(4, 2), mg.zeros(5, 1, 4)
+    >>> inside = layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.
+    >>> out = layer.out_proj.weight, layer.out_proj.bias
+    >>> y, weights = mg.nn.functional.multi_head_attention_forward(x, x, x, 4, 2, *inside, *out)
+    >>> y.shape, weights.shape
+    (mutagrad.Size([5, 1, 4]), mutagrad.Size([1, 5, 5]))
     """
     name = "multi_head_attention_forward"
     batched = _check_inputs(name, query, key, value, key_padding_mask, attn_mask)

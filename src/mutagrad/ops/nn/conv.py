@@ -365,7 +365,12 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: In
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
            dilation: Ints = 1, groups: int = 1) -> Any:
-    """Volumes (samples, channels, depth, height, width) under a sliding kernel."""
+    """Volumes (samples, channels, depth, height, width) under a sliding kernel.
+
+    >>> import mutagrad as mg
+    >>> mg.conv3d(mg.ones(1, 1, 3, 3, 3), mg.ones(2, 1, 2, 2, 2)).shape
+    mutagrad.Size([1, 2, 2, 2, 2])
+    """
     return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -396,21 +401,36 @@ def _convolve_transposed(name: str, n: int, input: Tensor, weight: Tensor, bias:
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
                      output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
-    """Apply the transpose of conv1d: from the sizes of its result to those of its input."""
+    """Apply the transpose of conv1d: from the sizes of its result to those of its input.
+
+    >>> import mutagrad as mg
+    >>> mg.conv_transpose1d(mg.tensor([[[1., 2.]]]), mg.tensor([[[1., 10.]]]))
+    tensor([[[ 1., 12., 20.]]])
+    """
     return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
                                 dilation)
 
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
                      output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
-    """Apply the transpose of conv2d: from the sizes of its result to those of its input."""
+    """Apply the transpose of conv2d: from the sizes of its result to those of its input.
+
+    >>> import mutagrad as mg
+    >>> mg.conv_transpose2d(mg.ones(1, 1, 2, 2), mg.ones(1, 1, 2, 2), stride=2).shape
+    mutagrad.Size([1, 1, 4, 4])
+    """
     return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
                                 dilation)
 
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
                      output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
-    """Apply the transpose of conv3d: from the sizes of its result to those of its input."""
+    """Apply the transpose of conv3d: from the sizes of its result to those of its input.
+
+    >>> import mutagrad as mg
+    >>> mg.conv_transpose3d(mg.ones(1, 2, 2, 2, 2), mg.ones(2, 3, 2, 2, 2)).shape
+    mutagrad.Size([1, 3, 3, 3, 3])
+    """
     return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
                                 dilation)
 
@@ -455,7 +475,12 @@ def _window_settings(name: str, kernel: Ints, dilation: Ints, padding: Ints,
 
 
 def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Any:
-    """All windows of images as columns: (samples, channels · kernel elements, windows)."""
+    """All windows of images as columns: (samples, channels · kernel elements, windows).
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.unfold(mg.zeros(1, 1, 3, 3), kernel_size=2).shape
+    mutagrad.Size([1, 4, 4])
+    """
     settings = _window_settings("unfold", kernel_size, dilation, padding, stride)
     x = _batched("unfold", tensor_argument(input, "unfold"), 2)
     out = out_sizes(x._array.shape[2:], *settings)
@@ -473,7 +498,14 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
 
 def fold(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0,
          stride: Ints = 1) -> Any:
-    """Apply the transpose of unfold: add up columns to images of `output_size` where their windows lie."""
+    """Apply the transpose of unfold: add up columns to images of `output_size` where their windows lie.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.fold(mg.ones(1, 4, 4), (3, 3), kernel_size=2)[0, 0]
+    tensor([[1., 2., 1.],
+            [2., 4., 2.],
+            [1., 2., 1.]])
+    """
     settings = _window_settings("fold", kernel_size, dilation, padding, stride)
     size = whole_numbers(output_size, 2, "fold", "output_size")
     x = _batched("fold", tensor_argument(input, "fold"), 1)
@@ -497,7 +529,12 @@ def fold(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1
 
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, dilation: Ints,
                 transposed: bool, output_padding: Ints, groups: int) -> Any:
-    """Any of the convolutions; how many dimensions it has is that of the weight, less two."""
+    """Any of the convolutions; how many dimensions it has is that of the weight, less two.
+
+    >>> import mutagrad as mg
+    >>> mg.convolution(mg.ones(1, 1, 4), mg.ones(1, 1, 2), None, (1,), (0,), (1,), False, (0,), 1)
+    tensor([[[2., 2., 2.]]])
+    """
     n = tensor_argument(weight, "convolution")._array.ndim - 2
     if n not in (1, 2, 3):
         raise ShapeError(f"convolution: a weight of shape {weight._array.shape} has kernels of {n} dimensions",
@@ -509,7 +546,12 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Any:
-    """Convolve sequences (steps, batch, channels) with a weight (kernel, channels, channels of the result)."""
+    """Convolve sequences (steps, batch, channels) with a weight (kernel, channels, channels of the result).
+
+    >>> import mutagrad as mg
+    >>> mg.conv_tbc(mg.ones(5, 1, 2), mg.ones(3, 2, 4), mg.zeros(4)).shape
+    mutagrad.Size([3, 1, 4])
+    """
     for x in (input, weight):
         if tensor_argument(x, "conv_tbc")._array.ndim != 3:
             raise ShapeError(f"conv_tbc: expects 3 dimensions, got shape {x._array.shape}",

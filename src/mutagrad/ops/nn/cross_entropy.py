@@ -225,7 +225,12 @@ def with_batch(name: str, x: Tensor, target: Tensor) -> tuple[Any, Any]:
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
              ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """Return the mean of -x at the class indices (N, ...), for x of shape (N, C, ...), logarithms of probabilities."""
+    """Return the mean of -x at the class indices (N, ...), for x of shape (N, C, ...), logarithms of probabilities.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.nll_loss(mg.tensor([[0.25, 0.75]]).log(), mg.tensor([1]))
+    tensor(0.2877)
+    """
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
     ignore_index = whole_number(ignore_index, "nll_loss", "ignore_index")
     return _of_indices("nll_loss", nll_indices, input, target, weight, ignore_index, reduction)
@@ -327,7 +332,12 @@ def _smoothed(x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: in
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
                          weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
                          label_smoothing: float = 0.0, options: Any = None) -> Any:
-    """cross_entropy of `linear(x, linear_weight, linear_bias)`; the weight is (C, ..., inputs)."""
+    """cross_entropy of `linear(x, linear_weight, linear_bias)`; the weight is (C, ..., inputs).
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.linear_cross_entropy(mg.zeros(2, 3), mg.ones(5, 3), mg.tensor([0, 4]))
+    tensor(1.6094)
+    """
     if options is not None:
         raise NotSupported("linear_cross_entropy: options are not supported",
                            why="the logits are computed at once, not in chunks", fix="options=None")

@@ -197,6 +197,11 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
     """-log of the probability that (T, N, C) log-probabilities spell the targets, blanks and repetitions left out.
 
     Targets are (N, S), or all labels end to end. The mean is over samples, each divided by its number of labels.
+
+    >>> import mutagrad as mg
+    >>> p = mg.full((4, 1, 3), 1 / 3).log()  # steps, batch, classes
+    >>> mg.nn.functional.ctc_loss(p, mg.tensor([[1, 2]]), mg.tensor([4]), mg.tensor([2]))
+    tensor(0.8432)
     """
     reduction = reduction_of("ctc_loss", reduction)
     check_float("ctc_loss", log_probs)

@@ -66,7 +66,12 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def dropout_(input: Tensor, p: float, train: bool) -> Any:
-    """dropout, written into its input."""
+    """dropout, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.dropout_(mg.ones(4), 0.5, False)
+    tensor([1., 1., 1., 1.])
+    """
     return dropout(input, p, train, inplace=True)
 
 
@@ -88,29 +93,55 @@ def _drop_channels(name: str, x: Tensor, p: float, training: bool, inplace: bool
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Generator | None = None) -> Any:
-    """Set whole channels of (N, C, L) or (C, L) to zero at random."""
+    """Set whole channels of (N, C, L) or (C, L) to zero at random.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.dropout1d(mg.ones(1, 1, 4), training=False).shape
+    mutagrad.Size([1, 1, 4])
+    """
     return _drop_channels("dropout1d", input, p, training, inplace, (2, 3), lambda n: n == 3, generator)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Generator | None = None) -> Any:
-    """Set whole channels of (N, C, H, W) to zero at random; three dimensions are (N, C, L), as in PyTorch."""
+    """Set whole channels of (N, C, H, W) to zero at random; three dimensions are (N, C, L), as in PyTorch.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.dropout2d(mg.ones(1, 1, 4, 4), training=False).shape
+    mutagrad.Size([1, 1, 4, 4])
+    """
     return _drop_channels("dropout2d", input, p, training, inplace, (2, 3, 4, 5), lambda n: True, generator)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Generator | None = None) -> Any:
-    """Set whole channels of (N, C, D, H, W) or (C, D, H, W) to zero at random."""
+    """Set whole channels of (N, C, D, H, W) or (C, D, H, W) to zero at random.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.dropout3d(mg.ones(1, 1, 4, 4, 4), training=False).shape
+    mutagrad.Size([1, 1, 4, 4, 4])
+    """
     return _drop_channels("dropout3d", input, p, training, inplace, (1, 2, 3, 4, 5), lambda n: n == 5, generator)
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
-    """Set whole channels (of dimension 1) to zero at random."""
+    """Set whole channels (of dimension 1) to zero at random.
+
+    >>> import mutagrad as mg
+    >>> mg.feature_dropout(mg.ones(1, 4, 2), 0.5, True).shape
+    mutagrad.Size([1, 4, 2])
+    """
     return _drop_channels("feature_dropout", input, p, train, False, tuple(range(2, 65)), lambda n: True, None)
 
 
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Any:
-    """feature_dropout, written into its input."""
+    """feature_dropout, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.feature_dropout_(mg.ones(1, 2, 2), 0.5, False)
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
     return _drop_channels("feature_dropout_", input, p, train, True, tuple(range(2, 65)), lambda n: True, None)
 
 
@@ -135,20 +166,36 @@ def _drop_alpha(name: str, x: Tensor, p: float, training: bool, inplace: bool, s
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False,
                   *, generator: Generator | None = None) -> Any:
-    """dropout for selu: mean and variance stay."""
+    """dropout for selu: mean and variance stay.
+
+    >>> import mutagrad as mg
+    >>> mg.alpha_dropout(mg.ones(4), 0.5, False)
+    tensor([1., 1., 1., 1.])
+    """
     p = _probability(p, "alpha_dropout")
     x = tensor_argument(input, "alpha_dropout")
     return _drop_alpha("alpha_dropout", x, p, training, inplace, x._array.shape, generator)
 
 
 def alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
-    """alpha_dropout, written into its input."""
+    """alpha_dropout, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.alpha_dropout_(mg.ones(4), 0.5, False)
+    tensor([1., 1., 1., 1.])
+    """
     return alpha_dropout(input, p, train, inplace=True)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False,
                           *, generator: Generator | None = None) -> Any:
-    """alpha_dropout of whole channels (of dimension 1)."""
+    """alpha_dropout of whole channels (of dimension 1).
+
+    >>> import mutagrad as mg
+    >>> mg.feature_alpha_dropout(mg.ones(1, 2, 2), 0.5, False)
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
     p = _probability(p, "feature_alpha_dropout")
     shape = tensor_argument(input, "feature_alpha_dropout")._array.shape
     if training and p and len(shape) < 2:
@@ -158,13 +205,24 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 
 
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
-    """feature_alpha_dropout, written into its input."""
+    """feature_alpha_dropout, written into its input.
+
+    >>> import mutagrad as mg
+    >>> mg.feature_alpha_dropout_(mg.ones(1, 2, 2), 0.5, False)
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
     return feature_alpha_dropout(input, p, train, inplace=True)
 
 
 def native_dropout(input: Tensor, p: float, train: bool | None,
                    *, generator: Generator | None = None) -> tuple[Any, Any]:
-    """dropout, and the mask of what was kept."""
+    """dropout, and the mask of what was kept.
+
+    >>> import mutagrad as mg
+    >>> mg.native_dropout(mg.ones(3), 0., True)
+    (tensor([1., 1., 1.]), tensor([True, True, True]))
+    """
     p = _probability(p, "native_dropout")
     array = floating(input, "native_dropout", "fc")._array
     if train is False or not array.size:
@@ -174,6 +232,11 @@ def native_dropout(input: Tensor, p: float, train: bool | None,
 
 
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Any:
-    """Return the adjoint of native_dropout's input: the incoming one where the mask is set, times `scale`."""
+    """Return the adjoint of native_dropout's input: the incoming one where the mask is set, times `scale`.
+
+    >>> import mutagrad as mg
+    >>> mg.native_dropout_backward(mg.ones(2), mg.tensor([True, False]), 2.)
+    tensor([2., 0.])
+    """
     scaled = tensor_argument(mask, "native_dropout_backward") * number(scale)
     return tensor_argument(grad_output, "native_dropout_backward") * scaled

@@ -188,7 +188,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                   norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                   per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> Any:
-    """Return the sum, mean or largest of the rows in each bag: a row of `input`, or what lies between two offsets."""
+    """Return the sum, mean or largest of the rows in each bag: a row of `input`, or what lies between two offsets.
+
+    >>> import mutagrad as mg
+    >>> table = mg.tensor([[1., 2.], [3., 4.], [5., 6.]])
+    >>> mg.nn.functional.embedding_bag(mg.tensor([[0, 2]]), table)
+    tensor([[3., 4.]])
+    """
     name = "embedding_bag"
     if (isinstance(weight, Tensor) and isinstance(input, Tensor)
             and weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f"):

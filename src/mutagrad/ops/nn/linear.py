@@ -110,7 +110,12 @@ def _check_linear(a: Array, w: Array, b: Array | None) -> None:
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """`x1 @ weight[k] @ x2 + bias[k]` for each output k."""
+    """`x1 @ weight[k] @ x2 + bias[k]` for each output k.
+
+    >>> import mutagrad as mg
+    >>> mg.bilinear(mg.ones(1, 2), mg.ones(1, 3), mg.ones(1, 2, 3), mg.tensor([0.5]))
+    tensor([[6.5000]])
+    """
     a, b, w = (tensor_argument(v, "bilinear")._array for v in (input1, input2, weight))
     if (a.ndim != b.ndim or not a.ndim or a.shape[:-1] != b.shape[:-1]
             or w.ndim != 3 or w.shape[1:] != (a.shape[-1], b.shape[-1])):

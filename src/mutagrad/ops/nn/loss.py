@@ -118,7 +118,12 @@ def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, re
 
 def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Any:
-    """Return the mean of the absolute differences."""
+    """Return the mean of the absolute differences.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.l1_loss(mg.tensor([1., 2.]), mg.tensor([1., 4.]))
+    tensor(1.)
+    """
     reduction = reduction_of("l1_loss", reduction, size_average, reduce)
     _paired("l1_loss", input, target)
     return _weighted("l1_loss", abs_values(input - target), input, weight, reduction, True)
@@ -126,7 +131,12 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                    reduction: str = "mean", beta: float = 1.0) -> Any:
-    """Return the absolute difference, but half its square divided by beta where it is below beta."""
+    """Return the absolute difference, but half its square divided by beta where it is below beta.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.smooth_l1_loss(mg.tensor([1., 2.]), mg.tensor([1., 4.]))
+    tensor(0.7500)
+    """
     reduction = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
     _paired("smooth_l1_loss", input, target)
     beta = number(beta)
@@ -139,7 +149,12 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Tensor | None = None) -> Any:
-    """Return half the squared difference, but growing linearly from where the difference is delta."""
+    """Return half the squared difference, but growing linearly from where the difference is delta.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.huber_loss(mg.tensor([1., 2.]), mg.tensor([1., 4.]))
+    tensor(0.7500)
+    """
     reduction = reduction_of("huber_loss", reduction)
     if delta <= 0:
         raise BadValue(f"huber_loss: delta must be positive, got {delta}", fix="delta=1.0")
@@ -177,7 +192,12 @@ binary_positive_values = elementwise(
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
                          reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """Return the mean of -(y * log(x) + (1 - y) * log(1 - x)) for targets y; the logarithms are at least -100."""
+    """Return the mean of -(y * log(x) + (1 - y) * log(1 - x)) for targets y; the logarithms are at least -100.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.binary_cross_entropy(mg.tensor([0.5, 0.9]), mg.tensor([0., 1.]))
+    tensor(0.3993)
+    """
     reduction = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     check_same_shape("binary_cross_entropy", input, target)
     check_float("binary_cross_entropy", input)
@@ -224,7 +244,12 @@ log_divergence_values = elementwise("kl_div_log", lambda a, b: np.exp(b) * (b - 
 
 def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
            reduction: str = "mean", log_target: bool = False) -> Any:
-    """target * (log(target) - x), for x that are log-probabilities; "batchmean" is the sum by the first size."""
+    """target * (log(target) - x), for x that are log-probabilities; "batchmean" is the sum by the first size.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.kl_div(mg.tensor([0.5, 0.5]).log(), mg.tensor([0.25, 0.75]), reduction="sum")
+    tensor(0.1308)
+    """
     reduction = reduction_of("kl_div", reduction, size_average, reduce, more=("batchmean",))
     check_tensors("kl_div", input, target)
     loss = (log_divergence_values if log_target else divergence_values)(input, target)
@@ -237,7 +262,12 @@ def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, redu
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
                      size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
                      reduction: str = "mean") -> Any:
-    """x - target * log(x) for counts of mean x, or exp(x) if `log_input`; `full` adds Stirling's terms."""
+    """x - target * log(x) for counts of mean x, or exp(x) if `log_input`; `full` adds Stirling's terms.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.poisson_nll_loss(mg.tensor([0., 1.]), mg.tensor([1., 2.]))
+    tensor(0.8591)
+    """
     reduction = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
     check_tensors("poisson_nll_loss", input, target)
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
@@ -259,7 +289,12 @@ def at_least(x: Tensor, low: float) -> Any:
 @may_need_much
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
                       reduction: str = "mean") -> Any:
-    """-log of a normal distribution's density with mean x and variance `var`, without the constant unless `full`."""
+    """-log of a normal distribution's density with mean x and variance `var`, without the constant unless `full`.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.gaussian_nll_loss(mg.tensor([1.]), mg.tensor([2.]), mg.tensor([0.5]))
+    tensor(0.6534)
+    """
     reduction = reduction_of("gaussian_nll_loss", reduction)
     check_tensors("gaussian_nll_loss", input, target)
     if not isinstance(var, (Tensor, int, float)):

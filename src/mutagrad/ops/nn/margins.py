@@ -33,7 +33,12 @@ __all__ = [
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
                          reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """x where the target is 1, max(0, margin - x) where it is -1."""
+    """x where the target is 1, max(0, margin - x) where it is -1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.hinge_embedding_loss(mg.tensor([0.2, 0.4]), mg.tensor([1., -1.]))
+    tensor(0.4000)
+    """
     reduction = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
     check_tensors("hinge_embedding_loss", input, target)
     return reduced(where(target != 1, clamp(margin - input, 0), 0) + where(target != -1, input, 0), reduction)
@@ -41,7 +46,12 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
                         size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """max(0, margin - target * (x1 - x2)): the first should be larger where the target is 1, smaller where it is -1."""
+    """max(0, margin - target * (x1 - x2)): the first should be larger where the target is 1, smaller where it is -1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.margin_ranking_loss(mg.tensor([1., 3.]), mg.tensor([2., 1.]), mg.tensor([1., 1.]))
+    tensor(0.5000)
+    """
     reduction = reduction_of("margin_ranking_loss", reduction, size_average, reduce)
     check_tensors("margin_ranking_loss", input1, input2, target)
     if not input1._array.ndim == input2._array.ndim == target._array.ndim:
@@ -53,7 +63,12 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                      reduction: str = "mean") -> Any:
-    """log(1 + exp(-target * x)), for targets 1 and -1."""
+    """log(1 + exp(-target * x)), for targets 1 and -1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.soft_margin_loss(mg.tensor([0., 2.]), mg.tensor([1., -1.]))
+    tensor(1.4100)
+    """
     reduction = reduction_of("soft_margin_loss", reduction, size_average, reduce)
     check_tensors("soft_margin_loss", input, target)
     check_float("soft_margin_loss", input)
@@ -62,7 +77,12 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = 
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """Return the mean over all other classes of max(0, margin - x[target] + x) ** p."""
+    """Return the mean over all other classes of max(0, margin - x[target] + x) ** p.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.multi_margin_loss(mg.tensor([[0.1, 0.2, 0.4]]), mg.tensor([2]))
+    tensor(0.5000)
+    """
     reduction = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     p = number(p)
     if p not in (1, 2):
@@ -89,6 +109,10 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
     """Return the sum of max(0, 1 - x[i] + x[j]) over targets i and other classes j, divided by the number of classes.
 
     The targets of a row are its class indices before the first -1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.multilabel_margin_loss(mg.tensor([[0.1, 0.2, 0.4]]), mg.tensor([[2, -1, -1]]))
+    tensor(0.5000)
     """
     reduction = reduction_of("multilabel_margin_loss", reduction, size_average, reduce)
     check_float("multilabel_margin_loss", input)
@@ -125,7 +149,12 @@ def _check_multilabel(x: Tensor, target: Tensor) -> None:
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None,
                                 size_average: bool | None = None, reduce: bool | None = None,
                                 reduction: str = "mean") -> Any:
-    """binary_cross_entropy_with_logits, averaged over the last dimension, the classes."""
+    """binary_cross_entropy_with_logits, averaged over the last dimension, the classes.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.multilabel_soft_margin_loss(mg.tensor([[0., 2.]]), mg.tensor([[0., 1.]]))
+    tensor(0.4100)
+    """
     reduction = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
     check_tensors("multilabel_soft_margin_loss", input, target)
     check_float("multilabel_soft_margin_loss", input)
@@ -140,7 +169,12 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 # ------------------------------------------------------------------------------------------------------------ distances
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """Return the p-norm of x1 - x2 + eps along the last dimension."""
+    """Return the p-norm of x1 - x2 + eps along the last dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.pairwise_distance(mg.tensor([[0., 0.]]), mg.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
     check_tensors("pairwise_distance", x1, x2)
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
@@ -165,7 +199,13 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
                           size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
+    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1.
+
+    >>> import mutagrad as mg
+    >>> a, b = mg.tensor([[1., 0.]]), mg.tensor([[0., 1.]])
+    >>> mg.nn.functional.cosine_embedding_loss(a, b, mg.tensor([1.]))
+    tensor(1.)
+    """
     reduction = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
     check_tensors("cosine_embedding_loss", input1, input2, target)
     ndim = target._array.ndim
@@ -194,7 +234,13 @@ def _check_triplet(name: str, tensors: tuple[Tensor, ...], margin: float) -> Non
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
                         eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
                         reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """max(0, margin + distance to the positive - distance to the negative)."""
+    """max(0, margin + distance to the positive - distance to the negative).
+
+    >>> import mutagrad as mg
+    >>> a, p, n = mg.tensor([[0., 0.]]), mg.tensor([[0., 1.]]), mg.tensor([[1., 1.]])
+    >>> mg.nn.functional.triplet_margin_loss(a, p, n)
+    tensor(0.5858)
+    """
     reduction = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
     _check_triplet("triplet_margin_loss", (anchor, positive, negative), margin)
     return _triplet(lambda x, y: pairwise_distance(x, y, p, eps), anchor, positive, negative, margin, swap, reduction)
@@ -203,7 +249,13 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor,
                                       *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Any:
-    """triplet_margin_loss with a distance of your own."""
+    """triplet_margin_loss with a distance of your own.
+
+    >>> import mutagrad as mg
+    >>> a, p, n = mg.tensor([[0., 0.]]), mg.tensor([[0., 1.]]), mg.tensor([[1., 1.]])
+    >>> mg.nn.functional.triplet_margin_with_distance_loss(a, p, n)
+    tensor(0.5858)
+    """
     reduction = reduction_of("triplet_margin_with_distance_loss", reduction)
     _check_triplet("triplet_margin_with_distance_loss", (anchor, positive, negative), margin)
     return _triplet(distance_function or pairwise_distance, anchor, positive, negative, margin, swap, reduction)
@@ -218,7 +270,12 @@ def _triplet(distance: Callable[[Tensor, Tensor], Tensor], anchor: Tensor, posit
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Any:
-    """Return the p-norm of the difference of every two rows: of row 0 and 1, 0 and 2, and so on."""
+    """Return the p-norm of the difference of every two rows: of row 0 and 1, 0 and 2, and so on.
+
+    >>> import mutagrad as mg
+    >>> mg.pdist(mg.tensor([[0., 0.], [3., 4.], [0., 1.]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
     check_float("pdist", input)
     array = input._array
     if array.ndim != 2:

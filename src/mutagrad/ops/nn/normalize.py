@@ -205,7 +205,13 @@ def _layer_normed(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | N
 
 def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
                       eps: float) -> tuple[Any, Any, Any]:
-    """`layer_norm`, and the mean and reciprocal deviation that it divided by, without gradient."""
+    """`layer_norm`, and the mean and reciprocal deviation that it divided by, without gradient.
+
+    >>> import mutagrad as mg
+    >>> out, mean, rstd = mg.native_layer_norm(mg.tensor([[1., 3.]]), (2,), None, None, 0.)
+    >>> out, mean, rstd
+    (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
+    """
     out, moments = _layer_normed(input, normalized_shape, weight, bias, eps)
     kept = input._array.ndim - len(normalized_shape)
     shape = input._array.shape[:kept] + (1,) * len(normalized_shape)
@@ -214,7 +220,12 @@ def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Te
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Any:
-    """Divide the last dimensions of each item by the root of their mean square, then scale them."""
+    """Divide the last dimensions of each item by the root of their mean square, then scale them.
+
+    >>> import mutagrad as mg
+    >>> mg.rms_norm(mg.tensor([[3., 4.]]), (2,))
+    tensor([[0.8485, 1.1314]])
+    """
     tensor_argument(input, "rms_norm")
     eps = number(eps)
     wide = np.float32 if input._array.dtype.char in "eE" else input._array.dtype  # in which short types are computed
@@ -231,7 +242,12 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Any:
-    """Bring each group of channels of each item to mean 0 and variance 1, then scale and shift each channel."""
+    """Bring each group of channels of each item to mean 0 and variance 1, then scale and shift each channel.
+
+    >>> import mutagrad as mg
+    >>> mg.group_norm(mg.tensor([[1., 3., 2., 6.]]), 2, eps=0.)
+    tensor([[-1.,  1., -1.,  1.]])
+    """
     out = _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
     return in_format_of(input, out)
 
@@ -266,7 +282,13 @@ def _several(name: str, x: Tensor, count: int) -> None:
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                   weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    """Bring each channel of each item to mean 0 and variance 1, then scale and shift it."""
+    """Bring each channel of each item to mean 0 and variance 1, then scale and shift it.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.instance_norm(mg.tensor([[[1., 3.], [2., 6.]]])).round()
+    tensor([[[-1.,  1.],
+             [-1.,  1.]]])
+    """
     momentum = number(momentum)
     _floats("instance_norm", input, ("weight", weight), ("bias", bias))
     _statistics("instance_norm", running_mean, running_var)
@@ -320,6 +342,12 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     """Bring each channel to mean 0 and variance 1 over all items, then scale and shift it.
 
     Training takes both from the input and moves the running ones towards them, in place and without gradient.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([[1., 4.], [3., 0.]])
+    >>> mg.nn.functional.batch_norm(x, None, None, training=True)
+    tensor([[-1.0000,  1.0000],
+            [ 1.0000, -1.0000]])
     """
     if training and eps <= 0:
         raise BadValue(f"batch_norm: eps must be positive in training, got {eps}",
@@ -360,7 +388,13 @@ def _batch_normed(name: str, x: Tensor, running_mean: Tensor | None, running_var
 
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
                       running_var: Tensor | None, training: bool, momentum: float, eps: float) -> tuple[Any, Any, Any]:
-    """`batch_norm`, and the mean and reciprocal deviation of the batch (empty outside training), without gradient."""
+    """`batch_norm`, and the mean and reciprocal deviation of the batch (empty outside training), without gradient.
+
+    >>> import mutagrad as mg
+    >>> out, mean, rstd = mg.native_batch_norm(mg.tensor([[1.], [3.]]), *[None] * 4, True, 0.1, 1e-5)
+    >>> mean, rstd
+    (tensor([2.]), tensor([1.0000]))
+    """
     out, moments = _batch_normed("native_batch_norm", input, running_mean, running_var, weight, bias, training,
                                  momentum, eps)
     mean, scale = (make(m.flatten()) if training else make(np.zeros(0, m.dtype)) for m in moments)
@@ -382,7 +416,12 @@ def _batch_norm_with_update(input: Tensor, weight: Tensor | None, bias: Tensor |
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
-    """Divide each element by (k + alpha * mean square over `size` neighbouring channels) to the power beta."""
+    """Divide each element by (k + alpha * mean square over `size` neighbouring channels) to the power beta.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.local_response_norm(mg.ones(1, 4, 3), 2).shape
+    mutagrad.Size([1, 4, 3])
+    """
     tensor_argument(input, "local_response_norm")
     shape = input._array.shape
     if len(shape) < 3:

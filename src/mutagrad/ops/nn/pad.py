@@ -60,7 +60,12 @@ def _pairs(name: str, x: Tensor, pads: Any) -> tuple[tuple[int, int], ...]:
 
 
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Any:
-    """`value` put around the last dimensions; negative pads cut off."""
+    """`value` put around the last dimensions; negative pads cut off.
+
+    >>> import mutagrad as mg
+    >>> mg.constant_pad_nd(mg.tensor([1., 2.]), (1, 2), 5.)
+    tensor([5., 1., 2., 5., 5.])
+    """
     x = tensor_argument(input, "constant_pad_nd")
     pairs = _pairs("constant_pad_nd", x, pad)
     for d, (n, (before, after)) in enumerate(zip(x._array.shape, pairs)):
@@ -143,7 +148,12 @@ def _factor(name: str, x: Tensor, factor: Any, what: str) -> int:
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
-    """Turn channels into pixels: (c·r², h, w) becomes (c, h·r, w·r)."""
+    """Turn channels into pixels: (c·r², h, w) becomes (c, h·r, w·r).
+
+    >>> import mutagrad as mg
+    >>> mg.pixel_shuffle(mg.zeros(1, 4, 2, 2), 2).shape
+    mutagrad.Size([1, 1, 4, 4])
+    """
     r = _factor("pixel_shuffle", input, upscale_factor, "upscale_factor")
     *lead, c, h, w = input._array.shape
     if c % (r * r):
@@ -155,7 +165,12 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
-    """Turn pixels into channels: the reverse of pixel_shuffle."""
+    """Turn pixels into channels: the reverse of pixel_shuffle.
+
+    >>> import mutagrad as mg
+    >>> mg.pixel_unshuffle(mg.zeros(1, 1, 4, 4), 2).shape
+    mutagrad.Size([1, 4, 2, 2])
+    """
     r = _factor("pixel_unshuffle", input, downscale_factor, "downscale_factor")
     *lead, c, h, w = input._array.shape
     if h % r or w % r:
@@ -167,7 +182,12 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Any:
-    """Interleave channels of different groups."""
+    """Interleave channels of different groups.
+
+    >>> import mutagrad as mg
+    >>> mg.channel_shuffle(mg.arange(4.).reshape(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
     tensor_argument(input, "channel_shuffle")
     shape = input._array.shape
     if len(shape) < 3:

@@ -203,7 +203,12 @@ def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
 
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """Return the largest of each window along the last dimension."""
+    """Return the largest of each window along the last dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.max_pool1d(mg.tensor([[1., 3., 2., 4.]]), 2)
+    tensor([[3., 4.]])
+    """
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -221,25 +226,48 @@ def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 
 def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """Return the largest of each window over the last three dimensions."""
+    """Return the largest of each window over the last three dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.max_pool3d(mg.zeros(1, 4, 4, 4), 2).shape
+    mutagrad.Size([1, 2, 2, 2])
+    """
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                             dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
-    """max_pool1d, and where each of its results was."""
+    """max_pool1d, and where each of its results was.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.max_pool1d_with_indices(mg.tensor([[1., 3., 2., 4.]]), 2)
+    >>> values, indices
+    (tensor([[3., 4.]]), tensor([[1, 3]]))
+    """
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool2d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                             dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
-    """max_pool2d, and where in its flat image each of its results was."""
+    """max_pool2d, and where in its flat image each of its results was.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.functional.max_pool2d_with_indices(mg.zeros(1, 1, 4, 4), 2)
+    >>> indices.shape
+    mutagrad.Size([1, 1, 2, 2])
+    """
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                             dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
-    """max_pool3d, and where in its flat volume each of its results was."""
+    """max_pool3d, and where in its flat volume each of its results was.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.functional.max_pool3d_with_indices(mg.zeros(1, 1, 4, 4, 4), 2)
+    >>> indices.shape
+    mutagrad.Size([1, 1, 2, 2, 2])
+    """
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
@@ -302,35 +330,68 @@ def _adaptive_max_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """Return the largest of so many windows of nearly equal size."""
+    """Return the largest of so many windows of nearly equal size.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.adaptive_max_pool1d(mg.zeros(1, 1, 4), 2).shape
+    mutagrad.Size([1, 1, 2])
+    """
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """Return the largest of so many windows of nearly equal size."""
+    """Return the largest of so many windows of nearly equal size.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.adaptive_max_pool2d(mg.zeros(1, 1, 4, 4), 2).shape
+    mutagrad.Size([1, 1, 2, 2])
+    """
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """Return the largest of so many windows of nearly equal size."""
+    """Return the largest of so many windows of nearly equal size.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.adaptive_max_pool3d(mg.zeros(1, 1, 4, 4, 4), 2).shape
+    mutagrad.Size([1, 1, 2, 2, 2])
+    """
     return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: int | Sequence[int | None],
                                      return_indices: bool = True) -> Any:
-    """adaptive_max_pool1d, and where each of its results was."""
+    """adaptive_max_pool1d, and where each of its results was.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.functional.adaptive_max_pool1d_with_indices(mg.zeros(1, 1, 4), 2)
+    >>> indices.shape
+    mutagrad.Size([1, 1, 2])
+    """
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, True)
 
 
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: int | Sequence[int | None],
                                      return_indices: bool = True) -> Any:
-    """adaptive_max_pool2d, and where in its flat image each of its results was."""
+    """adaptive_max_pool2d, and where in its flat image each of its results was.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.functional.adaptive_max_pool2d_with_indices(mg.zeros(1, 1, 4, 4), 2)
+    >>> indices.shape
+    mutagrad.Size([1, 1, 2, 2])
+    """
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, True)
 
 
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: int | Sequence[int | None],
                                      return_indices: bool = True) -> Any:
-    """adaptive_max_pool3d, and where in its flat volume each of its results was."""
+    """adaptive_max_pool3d, and where in its flat volume each of its results was.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.functional.adaptive_max_pool3d_with_indices(mg.zeros(1, 1, 4, 4, 4), 2)
+    >>> indices.shape
+    mutagrad.Size([1, 1, 2, 2, 2])
+    """
     return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, True)
 
 
@@ -381,7 +442,12 @@ def _fractional_max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, ou
 def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
                           output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
                           _random_samples: Tensor | None = None) -> Any:
-    """Return the largest of windows that begin at random distances."""
+    """Return the largest of windows that begin at random distances.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.fractional_max_pool2d(mg.zeros(1, 1, 4, 4), 2, output_size=3).shape
+    mutagrad.Size([1, 1, 3, 3])
+    """
     return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
                                 return_indices, _random_samples)
 
@@ -389,7 +455,12 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: Ints | 
 def fractional_max_pool3d(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
                           output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
                           _random_samples: Tensor | None = None) -> Any:
-    """Return the largest of windows that begin at random distances."""
+    """Return the largest of windows that begin at random distances.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.fractional_max_pool3d(mg.zeros(1, 1, 4, 4, 4), 2, output_size=3).shape
+    mutagrad.Size([1, 1, 3, 3, 3])
+    """
     return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
                                 return_indices, _random_samples)
 
@@ -397,7 +468,13 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Ints, output_size: Ints | 
 def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
                                        output_ratio: float | Sequence[float] | None = None, return_indices: bool = True,
                                        _random_samples: Tensor | None = None) -> Any:
-    """fractional_max_pool2d, and where in its flat image each of its results was."""
+    """fractional_max_pool2d, and where in its flat image each of its results was.
+
+    >>> import mutagrad as mg
+    >>> values, i = mg.nn.functional.fractional_max_pool2d_with_indices(mg.zeros(1, 1, 4, 4), 2, output_size=3)
+    >>> i.shape
+    mutagrad.Size([1, 1, 3, 3])
+    """
     return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
                                 True, _random_samples)
 
@@ -405,7 +482,13 @@ def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Ints, output_
 def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
                                        output_ratio: float | Sequence[float] | None = None, return_indices: bool = True,
                                        _random_samples: Tensor | None = None) -> Any:
-    """fractional_max_pool3d, and where in its flat volume each of its results was."""
+    """fractional_max_pool3d, and where in its flat volume each of its results was.
+
+    >>> import mutagrad as mg
+    >>> values, i = mg.nn.functional.fractional_max_pool3d_with_indices(mg.zeros(1, 1, 4, 4, 4), 2, output_size=3)
+    >>> i.shape
+    mutagrad.Size([1, 1, 3, 3, 3])
+    """
     return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
                                 True, _random_samples)
 
@@ -451,19 +534,37 @@ def _max_unpool(name: str, n: int, input: Tensor, indices: Tensor, kernel_size: 
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                  output_size: Sequence[int] | None = None) -> Any:
-    """Return the results of max_pool1d at the places that they were taken from, and zeros elsewhere."""
+    """Return the results of max_pool1d at the places that they were taken from, and zeros elsewhere.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.functional.max_pool1d(mg.ones(1, 1, 4), 2, return_indices=True)
+    >>> mg.nn.functional.max_unpool1d(values, indices, 2).sum()
+    tensor(2.)
+    """
     return _max_unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                  output_size: Sequence[int] | None = None) -> Any:
-    """Return the results of max_pool2d at the places that they were taken from, and zeros elsewhere."""
+    """Return the results of max_pool2d at the places that they were taken from, and zeros elsewhere.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.functional.max_pool2d(mg.ones(1, 1, 4, 4), 2, return_indices=True)
+    >>> mg.nn.functional.max_unpool2d(values, indices, 2).sum()
+    tensor(4.)
+    """
     return _max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                  output_size: Sequence[int] | None = None) -> Any:
-    """Return the results of max_pool3d at the places that they were taken from, and zeros elsewhere."""
+    """Return the results of max_pool3d at the places that they were taken from, and zeros elsewhere.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.nn.functional.max_pool3d(mg.ones(1, 1, 4, 4, 4), 2, return_indices=True)
+    >>> mg.nn.functional.max_unpool3d(values, indices, 2).sum()
+    tensor(8.)
+    """
     return _max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -529,14 +630,24 @@ def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 
 def avg_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
-    """Return the average of each window over the last two dimensions."""
+    """Return the average of each window over the last two dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.avg_pool2d(mg.zeros(1, 1, 4, 4), 2).shape
+    mutagrad.Size([1, 1, 2, 2])
+    """
     return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
                      divisor_override)
 
 
 def avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
-    """Return the average of each window over the last three dimensions."""
+    """Return the average of each window over the last three dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.avg_pool3d(mg.zeros(1, 1, 4, 4, 4), 2).shape
+    mutagrad.Size([1, 1, 2, 2, 2])
+    """
     return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
                      divisor_override)
 
@@ -558,17 +669,32 @@ def _adaptive_avg_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
-    """Return the averages of so many windows of nearly equal size."""
+    """Return the averages of so many windows of nearly equal size.
+
+    >>> import mutagrad as mg
+    >>> mg.adaptive_avg_pool1d(mg.tensor([[1., 2., 3., 4.]]), 2)
+    tensor([[1.5000, 3.5000]])
+    """
     return _adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
-    """Return the averages of so many windows of nearly equal size."""
+    """Return the averages of so many windows of nearly equal size.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.adaptive_avg_pool2d(mg.zeros(1, 1, 4, 4), 2).shape
+    mutagrad.Size([1, 1, 2, 2])
+    """
     return _adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
-    """Return the averages of so many windows of nearly equal size."""
+    """Return the averages of so many windows of nearly equal size.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.adaptive_avg_pool3d(mg.zeros(1, 1, 4, 4, 4), 2).shape
+    mutagrad.Size([1, 1, 2, 2, 2])
+    """
     return _adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
 
 
@@ -591,17 +717,32 @@ def _lp_pool(name: str, n: int, input: Tensor, norm_type: float, kernel_size: In
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
               ceil_mode: bool = False) -> Any:
-    """The p-norm of each window along the last dimension (of signed powers: an odd p does not take magnitudes)."""
+    """The p-norm of each window along the last dimension (of signed powers: an odd p does not take magnitudes).
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.lp_pool1d(mg.ones(1, 1, 4), 2, 2).shape
+    mutagrad.Size([1, 1, 2])
+    """
     return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
               ceil_mode: bool = False) -> Any:
-    """Return the p-norm of each window over the last two dimensions."""
+    """Return the p-norm of each window over the last two dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.lp_pool2d(mg.ones(1, 1, 4, 4), 2, 2).shape
+    mutagrad.Size([1, 1, 2, 2])
+    """
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
               ceil_mode: bool = False) -> Any:
-    """Return the p-norm of each window over the last three dimensions."""
+    """Return the p-norm of each window over the last three dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.lp_pool3d(mg.ones(1, 1, 4, 4, 4), 2, 2).shape
+    mutagrad.Size([1, 1, 2, 2, 2])
+    """
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

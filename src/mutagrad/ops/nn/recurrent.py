@@ -432,22 +432,49 @@ def lstm(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
 
     `lstm(input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or, for rows that
     are packed, `lstm(data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional)`.
+
+    >>> import mutagrad as mg
+    >>> weights, start = [mg.ones(12, 2), mg.ones(12, 3)], [mg.zeros(1, 1, 3), mg.zeros(1, 1, 3)]
+    >>> output, h, c = mg.lstm(mg.zeros(5, 1, 2), start, weights, False, 1, 0., False, False, False)
+    >>> output.shape, h.shape
+    (mutagrad.Size([5, 1, 3]), mutagrad.Size([1, 1, 3]))
     """
     return _call(LSTM, input, arguments)
 
 
 def gru(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Run layers of gated recurrent units over a sequence: results, last state. Called like `lstm`, with one state."""
+    """Run layers of gated recurrent units over a sequence: results, last state. Called like `lstm`, with one state.
+
+    >>> import mutagrad as mg
+    >>> weights = [mg.ones(9, 2), mg.ones(9, 3)]
+    >>> output, h = mg.gru(mg.zeros(5, 1, 2), mg.zeros(1, 1, 3), weights, False, 1, 0., False, False, False)
+    >>> output.shape, h.shape
+    (mutagrad.Size([5, 1, 3]), mutagrad.Size([1, 1, 3]))
+    """
     return _call(GRU, input, arguments)
 
 
 def rnn_tanh(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Run layers that apply tanh to a linear function of input and state: results and last state. Called like `gru`."""
+    """Run layers that apply tanh to a linear function of input and state: results and last state. Called like `gru`.
+
+    >>> import mutagrad as mg
+    >>> weights = [mg.ones(3, 2), mg.ones(3, 3)]
+    >>> output, h = mg.rnn_tanh(mg.zeros(5, 1, 2), mg.zeros(1, 1, 3), weights, False, 1, 0., False, False, False)
+    >>> output.shape, h.shape
+    (mutagrad.Size([5, 1, 3]), mutagrad.Size([1, 1, 3]))
+    """
     return _call(RNN_TANH, input, arguments)
 
 
 def rnn_relu(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Run layers that apply relu to a linear function of input and state: results and last state. Called like `gru`."""
+    """Run layers that apply relu to a linear function of input and state: results and last state. Called like `gru`.
+
+    >>> import mutagrad as mg
+    >>> weights = [mg.ones(3, 2), mg.ones(3, 3)]
+    >>> output, h = mg.rnn_relu(mg.zeros(5, 1, 2), mg.zeros(1, 1, 3), weights, False, 1, 0., False, False, False)
+    >>> output.shape, h.shape
+    (mutagrad.Size([5, 1, 3]), mutagrad.Size([1, 1, 3]))
+    """
     return _call(RNN_RELU, input, arguments)
 
 
@@ -467,7 +494,14 @@ def _cell(name: str, kind: Kind, input: Tensor, states: Sequence[Tensor], w: Wei
 
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
               b_hh: Tensor | None = None) -> tuple[Any, Any]:
-    """One step of long short-term memory: the new state and cell state."""
+    """One step of long short-term memory: the new state and cell state.
+
+    >>> import mutagrad as mg
+    >>> weights = mg.zeros(12, 2), mg.zeros(12, 3)
+    >>> h, c = mg.lstm_cell(mg.ones(1, 2), (mg.zeros(1, 3), mg.zeros(1, 3)), *weights)
+    >>> h.shape, c.shape
+    (mutagrad.Size([1, 3]), mutagrad.Size([1, 3]))
+    """
     if not isinstance(hx, (tuple, list)) or len(hx) != 2:
         raise BadArgument("lstm_cell: hx must be a pair of tensors, state and cell state",
                           fix="lstm_cell(x, (h, c), w_ih, w_hh)")
@@ -477,17 +511,32 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
              b_hh: Tensor | None = None) -> Any:
-    """One step of a gated recurrent unit: the new state."""
+    """One step of a gated recurrent unit: the new state.
+
+    >>> import mutagrad as mg
+    >>> mg.gru_cell(mg.ones(1, 2), mg.zeros(1, 3), mg.zeros(9, 2), mg.zeros(9, 3))
+    tensor([[0., 0., 0.]])
+    """
     return _cell("gru_cell", GRU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Any:
-    """tanh of a linear function of input and state: the new state."""
+    """tanh of a linear function of input and state: the new state.
+
+    >>> import mutagrad as mg
+    >>> mg.rnn_tanh_cell(mg.ones(1, 2), mg.zeros(1, 3), mg.ones(3, 2), mg.zeros(3, 3))
+    tensor([[0.9640, 0.9640, 0.9640]])
+    """
     return _cell("rnn_tanh_cell", RNN_TANH, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Any:
-    """relu of a linear function of input and state: the new state."""
+    """relu of a linear function of input and state: the new state.
+
+    >>> import mutagrad as mg
+    >>> mg.rnn_relu_cell(mg.ones(1, 2), mg.zeros(1, 3), mg.ones(3, 2), mg.zeros(3, 3))
+    tensor([[2., 2., 2.]])
+    """
     return _cell("rnn_relu_cell", RNN_RELU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]

@@ -12,6 +12,7 @@ from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import is_plain, remembered
 from ...arrays.numpy import silenced
 from ...arrays.parallel import is_finite
+from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import RECORDED as RECORDING, call_with
 from ...base.operands import Array
@@ -426,7 +427,13 @@ def _check_grid(input: Tensor, grid: Tensor, mode: str, border: str) -> None:
 
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Any:
-    """Read images at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
+    """Read images at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z).
+
+    >>> import mutagrad as mg
+    >>> x = mg.arange(4.).reshape(1, 1, 2, 2)
+    >>> mg.nn.functional.grid_sample(x, mg.zeros(1, 1, 1, 2), align_corners=False)
+    tensor([[[[1.5000]]]])
+    """
     _check_grid(input, grid, mode, padding_mode)
     if align_corners is None:
         _warn_of_corners("grid_sample")
@@ -538,7 +545,11 @@ def _sampler(name: str, dimensions: tuple[int, ...]) -> Any:
         return grid_sample(input, grid, _MODES[interpolation_mode], _BORDERS[padding_mode], align_corners)
 
     sampler.__name__ = sampler.__qualname__ = name
-    sampler.__doc__ = "As nn.functional.grid_sample, with the modes by their numbers."
+    ones = "1, " * (dimensions[0] - 1)
+    sampler.__doc__ = with_example(
+        "As nn.functional.grid_sample, with the modes by their numbers.",
+        f">>> x, middle = mg.ones({ones}2), mg.zeros({ones}{dimensions[0] - 2})",
+        f">>> mg.{name}(x, middle, 0, 0, False).item()", "1.0")
     return sampler
 
 
@@ -554,7 +565,13 @@ def _warn_of_corners(name: str) -> None:
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Any:
-    """Return the grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
+    """Return the grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes.
+
+    >>> import mutagrad as mg
+    >>> theta = mg.tensor([[[1., 0., 0.], [0., 1., 0.]]])
+    >>> mg.nn.functional.affine_grid(theta, (1, 1, 2, 2), align_corners=False).shape
+    mutagrad.Size([1, 2, 2, 2])
+    """
     if align_corners is None:
         _warn_of_corners("affine_grid")
     t = tensor_argument(theta, "affine_grid")._array
@@ -579,5 +596,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
 
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Any:
-    """As nn.functional.affine_grid."""
+    """As nn.functional.affine_grid.
+
+    >>> import mutagrad as mg
+    >>> mg.affine_grid_generator(mg.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 2, 2), False).shape
+    mutagrad.Size([1, 2, 2, 2])
+    """
     return affine_grid(theta, size, align_corners)

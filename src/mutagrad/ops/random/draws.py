@@ -64,7 +64,13 @@ def normal_values(generator: Generator | None, shape: tuple[int, ...], to: DType
 
 def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Draw numbers uniform in [0, 1)."""
+    """Draw numbers uniform in [0, 1).
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.rand(3)
+    tensor([0.4963, 0.7682, 0.0885])
+    """
     to = _float_type(dtype, settings, "rand")
     shape = shape_of(size_of(size, settings), "rand")
     array = allocate(lambda shape, _: uniform_values(generator, shape, to), shape, to, "rand")
@@ -73,7 +79,13 @@ def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: 
 
 def randn(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
           device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Draw normal numbers with mean 0 and variance 1."""
+    """Draw normal numbers with mean 0 and variance 1.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.randn(3)
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
     to = _float_type(dtype, settings, "randn")
     shape = shape_of(size_of(size, settings), "randn")
     array = allocate(lambda shape, _: normal_values(generator, shape, to), shape, to, "randn")
@@ -83,7 +95,13 @@ def randn(*size: int | Sequence[int], generator: Generator | None = None, dtype:
 def randint(low: Any = None, high: Any = None, size: Sequence[int] | None = None, *, generator: Generator | None = None,
             dtype: ElementType | None = None, device: Device | str | None = None, requires_grad: bool = False,
             **settings: Any) -> Any:
-    """Draw integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
+    """Draw integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.randint(10, (3,))
+    tensor([4, 9, 3])
+    """
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
@@ -118,7 +136,13 @@ def _holding(name: str, least: int, most: int, dtype: ElementType | None, settin
 
 def randperm(n: int, *, generator: Generator | None = None, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return the numbers from 0 to n - 1 in random order."""
+    """Return the numbers from 0 to n - 1 in random order.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.randperm(4)
+    tensor([0, 1, 3, 2])
+    """
     shape = shape_of((n,), "randperm")
     to = _holding("randperm", 0, n - 1, dtype, settings)
     array = allocate(lambda shape, kind: source(generator).permutation(*shape).astype(kind), shape, to, "randperm")
@@ -136,7 +160,13 @@ def _like(name: str, input: Tensor, dtype: ElementType | None, device: Device | 
 
 def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
               requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
-    """Draw numbers uniform in [0, 1), in the shape and type of another tensor."""
+    """Draw numbers uniform in [0, 1), in the shape and type of another tensor.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.rand_like(mg.zeros(3))
+    tensor([0.4963, 0.7682, 0.0885])
+    """
     _float_type(type_like(input, dtype, "rand_like"), {}, "rand")
     return _like("rand_like", input, dtype, device, requires_grad, settings,
                  lambda shape, to, _: uniform_values(generator, shape, to))
@@ -144,7 +174,13 @@ def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device
 
 def randn_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
-    """Draw normal numbers, in the shape and type of another tensor."""
+    """Draw normal numbers, in the shape and type of another tensor.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.randn_like(mg.zeros(3))
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
     _float_type(type_like(input, dtype, "randn_like"), {}, "randn")
     return _like("randn_like", input, dtype, device, requires_grad, settings,
                  lambda shape, to, in_order: normal_values(generator, shape, to, in_order=in_order))
@@ -153,7 +189,13 @@ def randn_like(input: Tensor, *, dtype: ElementType | None = None, device: Devic
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: ElementType | None = None,
                  device: Device | str | None = None, requires_grad: bool = False, generator: Generator | None = None,
                  **settings: Any) -> Any:
-    """Draw integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
+    """Draw integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.randint_like(mg.zeros(3), 10)
+    tensor([4., 9., 3.])
+    """
     low, high = (0, low) if high is None else (low, high)
     to = type_like(input, dtype, "randint_like")
     order = memory_order(input._array)
@@ -175,7 +217,13 @@ def _drawable(x: Tensor, name: str) -> DType:
 
 
 def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **named: float) -> Any:
-    """Overwrite with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
+    """Overwrite with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out).
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.empty(2).uniform_(-1, 1)
+    tensor([-0.0075,  0.5364])
+    """
     given = dict(zip(("from", "to"), bounds)) | named
     if len(given) != len(bounds) + len(named) or set(given) - {"from", "to"}:
         raise BadArgument(f"uniform_: takes from and to, got {bounds} and {named}", fix="x.uniform_(0, 1)")
@@ -190,7 +238,13 @@ def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **na
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
-    """Overwrite with normal numbers."""
+    """Overwrite with normal numbers.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.empty(3).normal_(mean=1., std=2.)
+    tensor([ 4.0820,  0.4131, -3.3576])
+    """
     mean, std = number(mean), number(std)
     if std < 0:
         raise BadValue(f"normal_: the standard deviation must not be negative, got {std}",

@@ -123,7 +123,13 @@ def _bernoulli_number(x: Tensor, p: float, generator: Generator | None, name: st
 
 
 def bernoulli_(x: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Any:
-    """Overwrite with ones of probability `p`, a number or a tensor, and zeros."""
+    """Overwrite with ones of probability `p`, a number or a tensor, and zeros.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.empty(4).bernoulli_(0.5)
+    tensor([0., 0., 1., 0.])
+    """
     check_writable(x, "bernoulli_")
     if not isinstance(p, Tensor):
         chance = _probability(p, "bernoulli_")
@@ -136,7 +142,12 @@ def bernoulli_(x: Tensor, p: Tensor | float = 0.5, *, generator: Generator | Non
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Any:
-    """Poisson numbers, each with the rate that `input` holds."""
+    """Poisson numbers, each with the rate that `input` holds.
+
+    >>> import mutagrad as mg
+    >>> mg.poisson(mg.full((3,), 4.)).shape
+    mutagrad.Size([3])
+    """
     array = _float_tensor(input, "poisson")._array
     if anywhere(~(array >= 0)):
         raise BadValue("poisson: a rate is negative or nan",
@@ -145,7 +156,12 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Any:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Any:
-    """How many of `count` trials succeed, each with probability `prob`."""
+    """How many of `count` trials succeed, each with probability `prob`.
+
+    >>> import mutagrad as mg
+    >>> mg.binomial(mg.full((3,), 10.), mg.tensor([0., 0.5, 1.])).shape
+    mutagrad.Size([3])
+    """
     for value, name in ((count, "count"), (prob, "prob")):
         tensor_argument(value, "binomial")
         if not of_array(value._array.dtype).is_floating_point:
@@ -298,7 +314,13 @@ def _positive(value: Any, name: str, what: str) -> Any:
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
-    """Overwrite with exponential numbers of rate `lambd`; none of them is zero."""
+    """Overwrite with exponential numbers of rate `lambd`; none of them is zero.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.empty(3).exponential_().shape
+    mutagrad.Size([3])
+    """
     lambd = _positive(lambd, "exponential_", "the rate")
     _target(x, "exponential_")
     kind = x._array.dtype
@@ -313,21 +335,39 @@ def _above_zero(drawn: Array, to: DType) -> Any:
 
 
 def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
-    """Overwrite with Cauchy numbers."""
+    """Overwrite with Cauchy numbers.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.empty(3).cauchy_().shape
+    mutagrad.Size([3])
+    """
     median, sigma = number(median), _positive(sigma, "cauchy_", "sigma")
     _target(x, "cauchy_")
     return _fill(x, lambda shape: source(generator).cauchy(shape, x._array.dtype, median, sigma))
 
 
 def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
-    """Overwrite with numbers whose logarithm is normal with this mean and standard deviation."""
+    """Overwrite with numbers whose logarithm is normal with this mean and standard deviation.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> (mg.empty(3).log_normal_() > 0).all()
+    tensor(True)
+    """
     mean, std = number(mean), _positive(std, "log_normal_", "the standard deviation")
     _target(x, "log_normal_")
     return _fill(x, lambda shape: source(generator).log_normal(shape, x._array.dtype, mean, std))
 
 
 def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Any:
-    """Overwrite with the number of trials up to the first success, each of probability `p`."""
+    """Overwrite with the number of trials up to the first success, each of probability `p`.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.empty(3).geometric_(0.5).shape
+    mutagrad.Size([3])
+    """
     p = number(p)
     if not 0 < p < 1:
         raise BadValue(f"geometric_: the probability must be between 0 and 1, both left out, got {p}",
@@ -365,7 +405,13 @@ def _inside(to: DType, first: int, last: int) -> tuple[int, int]:
 
 
 def random_(x: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Any:
-    """Overwrite with whole numbers: `random_(to)`, `random_(from, to)`, or up to what the type holds exactly."""
+    """Overwrite with whole numbers: `random_(to)`, `random_(from, to)`, or up to what the type holds exactly.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> mg.empty(4).random_(0, 10)
+    tensor([4., 9., 3., 0.])
+    """
     check_writable(x, "random_")
     if set(named) - {"from", "to"} or len(bounds) + len(named) > 2:
         raise BadArgument(f"random_: takes from and to, got {bounds} and {named}", fix="x.random_(0, 10)")

@@ -50,14 +50,26 @@ def _places(extreme: Any, array: Array, dim: int) -> Any:
 @may_need_much
 def cummax(input: Tensor, dim: int | None = None, *, axis: int | None = None,
            out: Sequence[Tensor] | None = None) -> Any:
-    """Return the largest so far along a dimension, and where it is."""
+    """Return the largest so far along a dimension, and where it is.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.cummax(mg.tensor([1., 3., 2.]), dim=0)
+    >>> values, indices
+    (tensor([1., 3., 3.]), tensor([0, 1, 1]))
+    """
     return _running_extreme("cummax", np.maximum, input, dim if axis is None else axis, out)
 
 
 @may_need_much
 def cummin(input: Tensor, dim: int | None = None, *, axis: int | None = None,
            out: Sequence[Tensor] | None = None) -> Any:
-    """Return the smallest so far along a dimension, and where it is."""
+    """Return the smallest so far along a dimension, and where it is.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.cummin(mg.tensor([3., 1., 2.]), dim=0)
+    >>> values, indices
+    (tensor([3., 1., 1.]), tensor([0, 1, 1]))
+    """
     return _running_extreme("cummin", np.minimum, input, dim if axis is None else axis, out)
 
 
@@ -113,7 +125,12 @@ logcumsumexp_dim = primitive("logcumsumexp", _logcumsumexp, settings=("dim",),
 
 
 def logcumsumexp(input: Tensor, dim: int | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Any:
-    """Return running log(sum(exp(x))) along a dimension, without overflow."""
+    """Return running log(sum(exp(x))) along a dimension, without overflow.
+
+    >>> import mutagrad as mg
+    >>> mg.logcumsumexp(mg.zeros(3), dim=0)
+    tensor([0.0000, 0.6931, 1.0986])
+    """
     floating(input, None, "logcumsumexp")
     dim = whole_dim(dim if axis is None else axis, input._array.ndim, "logcumsumexp")
     return write_out("logcumsumexp", logcumsumexp_dim(input, dim) if input._array.ndim else clone(input), out)

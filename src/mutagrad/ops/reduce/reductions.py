@@ -241,7 +241,12 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
          keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """Return the average over all elements, or along dimensions."""
+    """Return the average over all elements, or along dimensions.
+
+    >>> import mutagrad as mg
+    >>> mg.mean(mg.tensor([[1., 3.], [5., 7.]]), dim=1)
+    tensor([2., 6.])
+    """
     dim, keepdim = numpy_names("mean", dim, keepdim, axis, keepdims)
     input = floating(input, dtype, "mean")
     result = mean_dims(input, whole_dims(dim, input._array.ndim, "mean"), keepdim)
@@ -250,7 +255,12 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
 
 def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
          keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """Return the product of all elements, or along a dimension; its gradient is right at zeros."""
+    """Return the product of all elements, or along a dimension; its gradient is right at zeros.
+
+    >>> import mutagrad as mg
+    >>> mg.prod(mg.tensor([[1., 2.], [3., 4.]]), dim=1)
+    tensor([ 2., 12.])
+    """
     dim, keepdim = numpy_names("prod", dim, keepdim, axis, keepdims)
     input = summable(input, dtype, "prod")
     return write_out("prod", prod_dims(input, whole_dims(dim, input._array.ndim, "prod"), keepdim), out)
@@ -284,14 +294,24 @@ def _spread(name: str, operation: Callable[..., Tensor], x: Tensor, dim: Dims, u
 def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
         correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
         out: Tensor | None = None) -> Any:
-    """Return the variance; `correction` 1 (the default) divides by n - 1."""
+    """Return the variance; `correction` 1 (the default) divides by n - 1.
+
+    >>> import mutagrad as mg
+    >>> mg.var(mg.tensor([1., 3.]))
+    tensor(2.)
+    """
     return write_out("var", _spread("var", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
 def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
         correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
         out: Tensor | None = None) -> Any:
-    """Return the square root of the variance; where that is zero, so is the gradient."""
+    """Return the square root of the variance; where that is zero, so is the gradient.
+
+    >>> import mutagrad as mg
+    >>> mg.std(mg.tensor([1., 3.]))
+    tensor(1.4142)
+    """
     return write_out("std", _spread("std", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
@@ -307,7 +327,12 @@ def _with_mean(spread: Tensor, x: Tensor, dim: Dims, keepdim: bool, axis: Dims,
 def var_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
              out: Sequence[Tensor] | None = None) -> tuple[Any, Any]:
-    """Return the variance and the mean."""
+    """Return the variance and the mean.
+
+    >>> import mutagrad as mg
+    >>> mg.var_mean(mg.tensor([1., 3.]), correction=0)
+    (tensor(1.), tensor(2.))
+    """
     spread = _spread("var_mean", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("var_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
     return found
@@ -316,7 +341,12 @@ def var_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keep
 def std_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
              out: Sequence[Tensor] | None = None) -> tuple[Any, Any]:
-    """Return the standard deviation and the mean."""
+    """Return the standard deviation and the mean.
+
+    >>> import mutagrad as mg
+    >>> mg.std_mean(mg.tensor([1., 3.]), correction=0)
+    (tensor(1.), tensor(2.))
+    """
     spread = _spread("std_mean", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("std_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
     return found
@@ -348,19 +378,35 @@ def _bound(name: str, operation: Callable[..., Tensor], x: Tensor, dim: Dims, ke
 
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
          out: Tensor | None = None) -> Any:
-    """Return the largest along dimensions; where several are, they share the gradient equally."""
+    """Return the largest along dimensions; where several are, they share the gradient equally.
+
+    >>> import mutagrad as mg
+    >>> mg.amax(mg.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([5., 3.])
+    """
     return write_out("amax", _bound("amax", amax_dims, input, dim, keepdim, axis, keepdims), out)
 
 
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
          out: Tensor | None = None) -> Any:
-    """Return the smallest along dimensions; where several are, they share the gradient equally."""
+    """Return the smallest along dimensions; where several are, they share the gradient equally.
+
+    >>> import mutagrad as mg
+    >>> mg.amin(mg.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([1., 2.])
+    """
     return write_out("amin", _bound("amin", amin_dims, input, dim, keepdim, axis, keepdims), out)
 
 
 def aminmax(input: Tensor, *, dim: Dims = None, keepdim: bool = False, axis: Dims = None, keepdims: bool | None = None,
             out: Sequence[Tensor] | None = None) -> Any:
-    """Return the smallest and the largest."""
+    """Return the smallest and the largest.
+
+    >>> import mutagrad as mg
+    >>> low, high = mg.aminmax(mg.tensor([3., 1., 2.]))
+    >>> low, high
+    (tensor(1.), tensor(3.))
+    """
     low, high = (_bound("aminmax", f, input, dim, keepdim, axis, keepdims) for f in (amin_dims, amax_dims))
     return write_out("aminmax", return_types.aminmax(low, high), out)
 
@@ -385,14 +431,24 @@ def _position(name: str, x: Tensor, dim: int | None, keepdim: bool) -> Any:
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
            keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """Return where the largest is (the first of several): integers, so without gradient, and fine as an index."""
+    """Return where the largest is (the first of several): integers, so without gradient, and fine as an index.
+
+    >>> import mutagrad as mg
+    >>> mg.argmax(mg.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([1, 0])
+    """
     dim, keepdim = numpy_names("argmax", dim, keepdim, axis, keepdims)
     return write_out("argmax", make(_position("argmax", input, dim, keepdim)), out)
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
            keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """Return where the smallest is (the first of several)."""
+    """Return where the smallest is (the first of several).
+
+    >>> import mutagrad as mg
+    >>> mg.argmin(mg.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([0, 1])
+    """
     dim, keepdim = numpy_names("argmin", dim, keepdim, axis, keepdims)
     return write_out("argmin", make(_position("argmin", input, dim, keepdim)), out)
 
@@ -437,7 +493,15 @@ def max(input: Tensor, *arguments: Any, dim: int | None = None, keepdim: bool = 
 
 def min(input: Tensor, *arguments: Any, dim: int | None = None, keepdim: bool = False, other: Tensor | None = None,
         axis: int | None = None, keepdims: bool | None = None, out: Tensor | Sequence[Tensor] | None = None) -> Any:
-    """Return the smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`."""
+    """Return the smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`.
+
+    >>> import mutagrad as mg
+    >>> mg.min(mg.tensor([3., 1.]))
+    tensor(1.)
+    >>> values, indices = mg.min(mg.tensor([[3., 1.], [2., 5.]]), dim=1)
+    >>> values, indices
+    (tensor([1., 2.]), tensor([1, 0]))
+    """
     arguments = arguments if other is None else (other,)
     return _extreme("min", amin_dims, RECORDED.minimum, input, arguments, dim, keepdim, axis, keepdims, out)
 
@@ -456,19 +520,38 @@ def _truth(function: Callable[..., Array], name: str, x: Tensor, dim: Dims, keep
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
         out: Tensor | None = None) -> Any:
-    """Return whether any element is nonzero."""
+    """Return whether any element is nonzero.
+
+    >>> import mutagrad as mg
+    >>> mg.any(mg.tensor([True, False]))
+    tensor(True)
+    >>> mg.any(mg.tensor([[0, 0], [1, 0]]), dim=1)
+    tensor([False,  True])
+    """
     return _truth(np.any, "any", input, dim, keepdim, axis, keepdims, out)
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
         out: Tensor | None = None) -> Any:
-    """Return whether every element is nonzero."""
+    """Return whether every element is nonzero.
+
+    >>> import mutagrad as mg
+    >>> mg.all(mg.tensor([True, False]))
+    tensor(False)
+    >>> mg.all(mg.tensor([[1, 1], [1, 0]]), dim=1)
+    tensor([ True, False])
+    """
     return _truth(np.all, "all", input, dim, keepdim, axis, keepdims, out)
 
 
 @may_need_much
 def count_nonzero(input: Tensor, *dims: Dims, dim: Dims = None, axis: Dims = None) -> Any:
-    """Return how many elements are not zero, along all dimensions or those named, one by one or as a sequence."""
+    """Return how many elements are not zero, along all dimensions or those named, one by one or as a sequence.
+
+    >>> import mutagrad as mg
+    >>> mg.count_nonzero(mg.tensor([[0, 1], [2, 3]]), dim=1)
+    tensor([1, 2])
+    """
     array = tensor_argument(input, "count_nonzero")._array
     cut("count_nonzero", input)
     counted = whole_dims(one_by_one(dims, dim if axis is None else axis), array.ndim, "count_nonzero")
@@ -485,13 +568,23 @@ def _running(operation: Callable[..., Tensor], name: str, x: Tensor, dim: int | 
 
 def cumsum(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None, axis: int | None = None,
            out: Tensor | None = None) -> Any:
-    """Return running sums along a dimension."""
+    """Return running sums along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.cumsum(mg.tensor([1., 2., 3.]), dim=0)
+    tensor([1., 3., 6.])
+    """
     return _running(cumsum_dim, "cumsum", input, dim, dtype, axis, out)
 
 
 def cumprod(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None, axis: int | None = None,
             out: Tensor | None = None) -> Any:
-    """Return running products along a dimension; their gradient is right at zeros."""
+    """Return running products along a dimension; their gradient is right at zeros.
+
+    >>> import mutagrad as mg
+    >>> mg.cumprod(mg.tensor([1., 2., 3.]), dim=0)
+    tensor([1., 2., 6.])
+    """
     return _running(cumprod_dim, "cumprod", input, dim, dtype, axis, out)
 
 
@@ -544,7 +637,14 @@ RAW.power, RECORDED.power = lambda a, p: RAW.pow(a, np.array(p, a.dtype)), lambd
 
 def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False,
          dtype: dtype | None = None, *, out: Tensor | None = None) -> Any:
-    """Return the p-norm of all elements, or along dimensions; at zero its gradient is zero."""
+    """Return the p-norm of all elements, or along dimensions; at zero its gradient is zero.
+
+    >>> import mutagrad as mg
+    >>> mg.norm(mg.tensor([3., 4.]))
+    tensor(5.)
+    >>> mg.norm(mg.tensor([[3., 4.], [0., 1.]]), p=1, dim=1)
+    tensor([7., 1.])
+    """
     input = floating(input, dtype, "norm")
     keepdim = numpy_names("norm", dim, keepdim, None, None)[1]
     return write_out("norm", _norm(input, p, whole_dims(dim, input._array.ndim, "norm"), keepdim), out)
@@ -572,5 +672,10 @@ def _norm(x: Tensor, p: float | str | None, dims: tuple[int, ...], keepdim: bool
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
-    """Return the p-norm of the difference."""
+    """Return the p-norm of the difference.
+
+    >>> import mutagrad as mg
+    >>> mg.dist(mg.tensor([0., 0.]), mg.tensor([3., 4.]))
+    tensor(5.)
+    """
     return norm(tensor_argument(input, "dist") - tensor_argument(other, "dist"), p)

@@ -137,7 +137,12 @@ COMPILED.update({
 
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None,
               keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """Return log(sum(exp(x))) along dimensions, without overflow."""
+    """Return log(sum(exp(x))) along dimensions, without overflow.
+
+    >>> import mutagrad as mg
+    >>> mg.logsumexp(mg.zeros(2, 3), dim=1)
+    tensor([1.0986, 1.0986])
+    """
     dim, keepdim = numpy_names("logsumexp", dim, keepdim, axis, keepdims)
     if dim is None:
         raise BadArgument("logsumexp: needs to be told along which dimensions", fix="x.logsumexp(dim=-1)")
@@ -154,11 +159,22 @@ def _normalised(operation: Callable[..., Tensor], name: str, x: Tensor, dim: int
 
 def softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None, *, axis: int | None = None,
             out: Tensor | None = None) -> Any:
-    """Return exp(x) normalised to sum to one along a dimension."""
+    """Return exp(x) normalised to sum to one along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.softmax(mg.tensor([[0., 0.], [0., 1.]]), dim=1)
+    tensor([[0.5000, 0.5000],
+            [0.2689, 0.7311]])
+    """
     return _normalised(softmax_dim, "softmax", input, dim, dtype, axis, out)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None, *, axis: int | None = None,
                 out: Tensor | None = None) -> Any:
-    """Return the logarithm of softmax, without underflow."""
+    """Return the logarithm of softmax, without underflow.
+
+    >>> import mutagrad as mg
+    >>> mg.log_softmax(mg.tensor([1., 1.]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
     return _normalised(log_softmax_dim, "log_softmax", input, dim, dtype, axis, out)

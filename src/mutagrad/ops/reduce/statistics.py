@@ -83,7 +83,12 @@ def nansum(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype:
 
 def nanmean(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None,
             axis: Dims = None, keepdims: bool | None = None, out: TensorBase | None = None) -> Any:
-    """Return the average of what is not nan."""
+    """Return the average of what is not nan.
+
+    >>> import mutagrad as mg
+    >>> mg.nanmean(mg.tensor([1., float("nan"), 3.]))
+    tensor(2.)
+    """
     floating(input, None, "nanmean")
     dim, keepdim = numpy_names("nanmean", dim, keepdim, axis, keepdims)
     dims = whole_dims(dim, input._array.ndim, "nanmean")
@@ -156,7 +161,12 @@ def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, 
 
 def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
               keepdims: bool | None = None, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
-    """Return the median of what is not nan."""
+    """Return the median of what is not nan.
+
+    >>> import mutagrad as mg
+    >>> mg.nanmedian(mg.tensor([1., float("nan"), 3.]))
+    tensor(1.)
+    """
     return _median("nanmedian", nanmedian_all, True, input, dim, keepdim, axis, keepdims, out)
 
 
@@ -177,7 +187,13 @@ def _row_places(name: str, x: TensorBase, dim: int, keepdim: bool, axis: int | N
 
 def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, axis: int | None = None,
          keepdims: bool | None = None, out: Sequence[TensorBase] | None = None) -> Any:
-    """Return the most frequent value along a dimension, the smallest of several, and where it is last."""
+    """Return the most frequent value along a dimension, the smallest of several, and where it is last.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.mode(mg.tensor([1, 2, 2, 3]))
+    >>> values, indices
+    (tensor(2), tensor(2))
+    """
     return write_out("mode", _row_places("mode", input, dim, keepdim, axis, keepdims, _most_frequent), out)
 
 
@@ -193,7 +209,13 @@ def _most_frequent(rows: Array) -> Any:
 
 def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, axis: int | None = None,
              keepdims: bool | None = None, out: Sequence[TensorBase] | None = None) -> Any:
-    """Return the k-th smallest along a dimension, counted from one, and where it is."""
+    """Return the k-th smallest along a dimension, counted from one, and where it is.
+
+    >>> import mutagrad as mg
+    >>> value, index = mg.kthvalue(mg.tensor([3., 1., 2.]), 2)
+    >>> value, index
+    (tensor(2.), tensor(2))
+    """
     k = whole_number(k, "kthvalue", "k")
     shape = tensor_argument(input, "kthvalue")._array.shape
     n = shape[whole_dim(dim if axis is None else axis, len(shape), "kthvalue")] if shape else 1
@@ -281,7 +303,12 @@ def quantile(input: TensorBase, q: TensorBase | float, dim: int | None = None, k
 def nanquantile(input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *,
                 interpolation: str = "linear", axis: int | None = None, keepdims: bool | None = None,
                 out: TensorBase | None = None) -> Any:
-    """Return the quantile of what is not nan."""
+    """Return the quantile of what is not nan.
+
+    >>> import mutagrad as mg
+    >>> mg.nanquantile(mg.tensor([1., float("nan"), 3.]), 0.5)
+    tensor(2.)
+    """
     dim, keepdim = numpy_names("nanquantile", dim, keepdim, axis, keepdims)
     return write_out("nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)
 
@@ -345,7 +372,13 @@ def _weights(name: str, weights: TensorBase | None, kind: str, n: int) -> Any:
 
 
 def corrcoef(input: TensorBase) -> Any:
-    """Return the correlation of variables in rows, with an observation in each column."""
+    """Return the correlation of variables in rows, with an observation in each column.
+
+    >>> import mutagrad as mg
+    >>> mg.corrcoef(mg.tensor([[1., 2., 3.], [3., 2., 1.]])).round()
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
     if tensor_argument(input, "corrcoef")._array.ndim > 2:
         raise ShapeError(f"corrcoef: expects at most 2 dimensions, got shape {input._array.shape}", fix="x.flatten(1)")
     c = cov(input)
@@ -358,7 +391,13 @@ def corrcoef(input: TensorBase) -> Any:
 
 
 def sum_to_size(input: TensorBase, *size: int | Sequence[int]) -> Any:
-    """Sum over the dimensions that broadcasting to the tensor's shape would have repeated."""
+    """Sum over the dimensions that broadcasting to the tensor's shape would have repeated.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2, 3).sum_to_size(2, 1)
+    tensor([[3.],
+            [3.]])
+    """
     shape, wanted = tensor_argument(input, "sum_to_size")._array.shape, sizes(size)
     lead = len(shape) - len(wanted)
     if lead < 0 or any(n not in (m, 1) for m, n in zip(shape[lead:], wanted)):

@@ -25,7 +25,13 @@ def _written(name: str, result: Tensor, window: Tensor, src: Tensor) -> Tensor:
 
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """Return a copy with another diagonal."""
+    """Return a copy with another diagonal.
+
+    >>> import mutagrad as mg
+    >>> mg.diagonal_scatter(mg.zeros(2, 2), mg.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     result = clone(tensor_argument(input, "diagonal_scatter"))
     return _written("diagonal_scatter", result, diagonal(result, offset, dim1, dim2), src)
 
@@ -44,7 +50,12 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
 
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
                   step: int = 1, *, out: Tensor | None = None) -> Any:
-    """Return a copy with other values at `start:end:step` along a dimension."""
+    """Return a copy with other values at `start:end:step` along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.slice_scatter(mg.zeros(4), mg.ones(2), start=1, end=3)
+    tensor([0., 1., 1., 0.])
+    """
     result = clone(tensor_argument(input, "slice_scatter"))
     found = _written("slice_scatter", result, slice(result, dim, start, end, step), src)
     return write_out("slice_scatter", found, out)
@@ -52,7 +63,12 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int],
                        storage_offset: int | None = None) -> Any:
-    """Return a copy with other values in a window given by strides, which count in the memory of the input."""
+    """Return a copy with other values in a window given by strides, which count in the memory of the input.
+
+    >>> import mutagrad as mg
+    >>> mg.as_strided_scatter(mg.zeros(4), mg.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
     array, item = tensor_argument(input, "as_strided_scatter")._array, input._array.itemsize
     memory = clone(as_strided(input, (input._storage.buffer.nbytes // item,), (1,), input._storage.start // item))
     begin = (input._offset or 0) // item

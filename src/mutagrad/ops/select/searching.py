@@ -34,7 +34,12 @@ METHODS = "msort unique unique_consecutive histc histogram bincount nonzero_stat
 
 
 def msort(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Sort the values along the first dimension."""
+    """Sort the values along the first dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.msort(mg.tensor([3., 1., 2.]))
+    tensor([1., 2., 3.])
+    """
     return write_out("msort", sort(input, 0).values, out)
 
 
@@ -127,14 +132,24 @@ def unique(input: TensorBase, sorted: bool = True, return_inverse: bool = False,
 
 def unique_consecutive(input: TensorBase, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
-    """Return the first of each run of equal elements, or of equal slices along a dimension."""
+    """Return the first of each run of equal elements, or of equal slices along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.unique_consecutive(mg.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
     return _distinct("unique_consecutive", input, dim, True, return_inverse, return_counts)
 
 
 @may_need_much
 def isin(elements: TensorBase | float, test_elements: TensorBase | float, *, assume_unique: bool = False,
          invert: bool = False, out: TensorBase | None = None) -> Any:
-    """Return whether each element is one of the others."""
+    """Return whether each element is one of the others.
+
+    >>> import mutagrad as mg
+    >>> mg.isin(mg.tensor([1, 2, 3]), mg.tensor([2, 4]))
+    tensor([False,  True, False])
+    """
     given = [as_operand(v, "isin") for v in (elements, test_elements)]
     if not any(isinstance(v, TensorBase) for v in given):
         raise BadArgument("isin: at least one of elements and test_elements must be a tensor",
@@ -217,7 +232,12 @@ def _sorter(sorter: TensorBase, sequence: Array) -> Array:
 @may_need_much
 def bucketize(input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False,
               out: TensorBase | None = None) -> Any:
-    """Return between which boundaries each value lies, counted from 0."""
+    """Return between which boundaries each value lies, counted from 0.
+
+    >>> import mutagrad as mg
+    >>> mg.bucketize(mg.tensor([1., 3., 6.]), mg.tensor([2., 4.]))
+    tensor([0, 1, 2])
+    """
     if tensor_argument(boundaries, "bucketize")._array.ndim != 1:
         raise BadValue(f"bucketize: boundaries tensor must be 1 dimension, not of shape {boundaries._array.shape}",
                        fix="boundaries.flatten()")
@@ -256,7 +276,12 @@ def _counted(places: Array, weights: Array, count: int) -> Any:
 
 @may_need_much
 def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *, out: TensorBase | None = None) -> Any:
-    """Return how many elements fall into each of equally wide bins between min and max."""
+    """Return how many elements fall into each of equally wide bins between min and max.
+
+    >>> import mutagrad as mg
+    >>> mg.histc(mg.tensor([1., 2., 1., 4.]), bins=3, min=1, max=4)
+    tensor([2., 1., 1.])
+    """
     array = _countable(input, "histc")
     cut("histc", input)
     bins = whole_number(bins, "histc", "bins")
@@ -351,7 +376,13 @@ def _weight(name: str, weight: TensorBase | None, shape: tuple[int, ...], dtype:
 
 def histogram(input: TensorBase, bins: TensorBase | int, *, range: Sequence[float] | None = None,
               weight: TensorBase | None = None, density: bool = False, out: Sequence[TensorBase] | None = None) -> Any:
-    """Count elements, or weight, between edges: a tensor, or a number of equally wide bins."""
+    """Count elements, or weight, between edges: a tensor, or a number of equally wide bins.
+
+    >>> import mutagrad as mg
+    >>> counts, edges = mg.histogram(mg.tensor([1., 2., 1., 4.]), bins=3)
+    >>> counts, edges
+    (tensor([2., 1., 1.]), tensor([1., 2., 3., 4.]))
+    """
     column = _countable(input, "histogram")
     edges = _edges("histogram", bins, column, range)
     weights = _weight("histogram", weight, input._array.shape, column.dtype)
@@ -361,7 +392,14 @@ def histogram(input: TensorBase, bins: TensorBase | int, *, range: Sequence[floa
 
 def histogramdd(input: TensorBase, bins: TensorBase | int | Sequence[TensorBase] | Sequence[int], *,
                 range: Sequence[float] | None = None, weight: TensorBase | None = None, density: bool = False) -> Any:
-    """Return the histogram of points, whose coordinates are the last dimension."""
+    """Return the histogram of points, whose coordinates are the last dimension.
+
+    >>> import mutagrad as mg
+    >>> counts, edges = mg.histogramdd(mg.tensor([[0., 0.], [1., 1.], [1., 1.]]), (2, 2))
+    >>> counts
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     shape = tensor_argument(input, "histogramdd")._array.shape
     if len(shape) < 2:
         raise ShapeError(f"histogramdd: expects points in rows, got shape {shape}", fix="x.unsqueeze(1)")
@@ -381,7 +419,12 @@ def histogramdd(input: TensorBase, bins: TensorBase | int | Sequence[TensorBase]
 
 @may_need_much
 def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> Any:
-    """Count how often each number from 0 on occurs, or sum its weights."""
+    """Count how often each number from 0 on occurs, or sum its weights.
+
+    >>> import mutagrad as mg
+    >>> mg.bincount(mg.tensor([0, 2, 2, 1]))
+    tensor([1, 1, 2])
+    """
     array = tensor_argument(input, "bincount")._array
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise BadValue(f"bincount: expects a vector of integers, got {array.dtype.name} of shape {array.shape}",
@@ -408,7 +451,14 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
 # ------------------------------------------------------------------------------------------------------------ positions
 
 def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: TensorBase | None = None) -> Any:
-    """Return where elements are not zero, a row for each, cut or filled to so many rows."""
+    """Return where elements are not zero, a row for each, cut or filled to so many rows.
+
+    >>> import mutagrad as mg
+    >>> mg.nonzero_static(mg.tensor([0, 1, 1]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
     array = tensor_argument(input, "nonzero_static")._array
     size = whole_number(size, "nonzero_static", "size")
     if size < 0:
@@ -421,7 +471,12 @@ def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: T
 
 
 def unravel_index(indices: TensorBase, shape: int | Sequence[int]) -> tuple[Any, ...]:
-    """Return positions in a flattened tensor as one index tensor for each dimension."""
+    """Return positions in a flattened tensor as one index tensor for each dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.unravel_index(mg.tensor([0, 5]), (2, 3))
+    (tensor([0, 1]), tensor([0, 2]))
+    """
     array = tensor_argument(indices, "unravel_index")._array
     if array.dtype.kind not in "iu":
         raise BadData(f"unravel_index: expected 'indices' to be integers, not {array.dtype.name}", fix="indices.long()")
@@ -455,7 +510,12 @@ _KINDS = ("prod", "mean", "amax", "amin")
 
 def index_reduce(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *,
                  include_self: bool = True, out: TensorBase | None = None) -> Any:
-    """Combine slices of the source that meet at one index: "prod", "mean", "amax" or "amin"."""
+    """Combine slices of the source that meet at one index: "prod", "mean", "amax" or "amin".
+
+    >>> import mutagrad as mg
+    >>> mg.index_reduce(mg.ones(2), 0, mg.tensor([0, 0, 1]), mg.tensor([2., 3., 4.]), "prod")
+    tensor([6., 4.])
+    """
     if reduce not in _KINDS:
         raise bad_choice(reduce, str, f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}",
                          fix="reduce='amax'; index_add sums")
@@ -485,5 +545,10 @@ def index_reduce(input: TensorBase, dim: int, index: TensorBase, source: TensorB
 
 def index_reduce_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *,
                   include_self: bool = True) -> Any:
-    """Write `index_reduce` of the tensor into it, and return it."""
+    """Write `index_reduce` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.ones(2).index_reduce_(0, mg.tensor([0, 0, 1]), mg.tensor([2., 3., 4.]), "prod")
+    tensor([6., 4.])
+    """
     return copy_(x, index_reduce(x, dim, index, source, reduce, include_self=include_self))

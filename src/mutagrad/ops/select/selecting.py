@@ -40,7 +40,13 @@ def _tuple_index(x: TensorBase, indices: Sequence[TensorBase | None], name: str)
 
 def index_put_(x: TensorBase, indices: Sequence[TensorBase | None], values: TensorBase | complex,
                accumulate: bool = False) -> Any:
-    """Do `x[indices] = values`, or, accumulating, `x[indices] += values` with every duplicate counted."""
+    """Do `x[indices] = values`, or, accumulating, `x[indices] += values` with every duplicate counted.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(3)
+    >>> x.index_put_((mg.tensor([0, 0]),), mg.tensor(1.), accumulate=True)
+    tensor([2., 0., 0.])
+    """
     view, index = _tuple_index(tensor_argument(x, "index_put_"), indices, "index_put_")
     put(view, index, values, "index_put_", accumulate)
     return x
@@ -48,7 +54,12 @@ def index_put_(x: TensorBase, indices: Sequence[TensorBase | None], values: Tens
 
 def index_put(input: TensorBase, indices: Sequence[TensorBase | None], values: TensorBase | complex,
               accumulate: bool = False) -> Any:
-    """Do `index_put_` on a copy."""
+    """Do `index_put_` on a copy.
+
+    >>> import mutagrad as mg
+    >>> mg.index_put(mg.zeros(3), (mg.tensor([0, 2]),), mg.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
     return index_put_(clone(tensor_argument(input, "index_put")), indices, values, accumulate)
 
 
@@ -71,14 +82,26 @@ def _lifted(x: TensorBase) -> TensorBase:
 
 
 def index_select(input: TensorBase, dim: int, index: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the slices at `index` along a dimension."""
+    """Return the slices at `index` along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.index_select(mg.tensor([[1, 2], [3, 4]]), 1, mg.tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
+    """
     lifted = _lifted(tensor_argument(input, "index_select"))
     result = read(lifted, _along(lifted, dim, index, "index_select"))
     return write_out("index_select", result if input._array.ndim else reshape(result, ()), out)
 
 
 def index_add_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1) -> Any:
-    """Add slices of `source` to those at `index` along a dimension; duplicates add up."""
+    """Add slices of `source` to those at `index` along a dimension; duplicates add up.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(3)
+    >>> x.index_add_(0, mg.tensor([0, 2, 2]), mg.tensor([1., 2., 3.]))
+    tensor([1., 0., 5.])
+    """
     alpha = number(alpha)
     whole = _along(_lifted(x), dim, index, "index_add_")
     _check_slices(_lifted(x), whole, source, "index_add_")
@@ -87,7 +110,12 @@ def index_add_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, *
 
 
 def index_copy_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> Any:
-    """Overwrite the slices at `index` along a dimension with those of `source`."""
+    """Overwrite the slices at `index` along a dimension with those of `source`.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).index_copy_(0, mg.tensor([0, 2]), mg.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
     whole = _along(_lifted(x), dim, index, "index_copy_")
     _check_slices(_lifted(x), whole, source, "index_copy_")
     put(_lifted(x), whole, source, "index_copy_")
@@ -103,26 +131,46 @@ def _check_slices(x: TensorBase, index: tuple[Any, ...], source: Any, name: str)
 
 
 def index_fill_(x: TensorBase, dim: int, index: TensorBase, value: TensorBase | complex) -> Any:
-    """Overwrite the slices at `index` along a dimension with one value."""
+    """Overwrite the slices at `index` along a dimension with one value.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).index_fill_(0, mg.tensor([0, 2]), 5.)
+    tensor([5., 0., 5.])
+    """
     put(_lifted(x), _along(_lifted(x), dim, index, "index_fill_", from_end=True), value, "index_fill_")
     return x
 
 
 def index_add(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1,
               out: TensorBase | None = None) -> Any:
-    """Do `index_add_` on a copy."""
+    """Do `index_add_` on a copy.
+
+    >>> import mutagrad as mg
+    >>> mg.index_add(mg.zeros(3), 0, mg.tensor([0, 2, 2]), mg.tensor([1., 2., 3.]))
+    tensor([1., 0., 5.])
+    """
     found = index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha)
     return write_out("index_add", found, out)
 
 
 def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *,
                out: TensorBase | None = None) -> Any:
-    """Do `index_copy_` on a copy."""
+    """Do `index_copy_` on a copy.
+
+    >>> import mutagrad as mg
+    >>> mg.index_copy(mg.zeros(3), 0, mg.tensor([0, 2]), mg.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
     return write_out("index_copy", index_copy_(clone(tensor_argument(input, "index_copy")), dim, index, source), out)
 
 
 def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase | complex) -> Any:
-    """Do `index_fill_` on a copy."""
+    """Do `index_fill_` on a copy.
+
+    >>> import mutagrad as mg
+    >>> mg.index_fill(mg.zeros(3), 0, mg.tensor([0, 2]), 5.)
+    tensor([5., 0., 5.])
+    """
     return index_fill_(clone(tensor_argument(input, "index_fill")), dim, index, value)
 
 
@@ -160,7 +208,13 @@ def _spots(x: TensorBase, dim: int, index: TensorBase, name: str) -> tuple[Tenso
 @may_need_much
 def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False,
            out: TensorBase | None = None) -> Any:
-    """Return `out[i][j] = x[index[i][j]][j]` for dim 0, and so on."""
+    """Return `out[i][j] = x[index[i][j]][j]` for dim 0, and so on.
+
+    >>> import mutagrad as mg
+    >>> mg.gather(mg.tensor([[1, 2], [3, 4]]), 1, mg.tensor([[1], [0]]))
+    tensor([[2],
+            [3]])
+    """
     return _gather(input, dim, index) if out is None else write_out("gather", _gather(input, dim, index), out)
 
 
@@ -177,7 +231,14 @@ def _gather(input: TensorBase, dim: int, index: TensorBase) -> Any:
 
 def take_along_dim(input: TensorBase, indices: TensorBase, dim: int | None = None, *,
                    out: TensorBase | None = None) -> Any:
-    """Do as gather, with the index broadcast against the tensor in the other dimensions."""
+    """Do as gather, with the index broadcast against the tensor in the other dimensions.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([[3, 1], [2, 4]])
+    >>> mg.take_along_dim(x, x.argsort(dim=1), dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     for x in (input, indices):
         tensor_argument(x, "take_along_dim")
     if dim is None:
@@ -213,7 +274,12 @@ def _scatter_source(x: TensorBase, index: TensorBase, src: Any, name: str) -> An
 
 def scatter_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase | complex | None = None, *,
              value: complex | None = None, reduce: str | None = None) -> Any:
-    """Do `x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
+    """Do `x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).scatter_(0, mg.tensor([2, 0]), mg.tensor([1., 5.]))
+    tensor([5., 0., 1.])
+    """
     src = number(value) if src is None else src
     if not isinstance(src, (TensorBase, bool, int, float, complex, np.generic)):
         raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}",
@@ -239,7 +305,12 @@ def scatter_one(x: TensorBase, index: TensorBase, src: Any, name: str, accumulat
 
 
 def scatter_add_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase) -> Any:
-    """Do as scatter_, adding; duplicates add up."""
+    """Do as scatter_, adding; duplicates add up.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).scatter_add_(0, mg.tensor([2, 2]), mg.tensor([1., 5.]))
+    tensor([0., 0., 6.])
+    """
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_add_", True)
     target, places = _spots(x, dim, index, "scatter_add_")
@@ -249,14 +320,24 @@ def scatter_add_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase) ->
 
 def scatter(input: TensorBase, dim: int, index: TensorBase, src: TensorBase | complex | None = None, *,
             value: complex | None = None, reduce: str | None = None, out: TensorBase | None = None) -> Any:
-    """Do `scatter_` on a copy."""
+    """Do `scatter_` on a copy.
+
+    >>> import mutagrad as mg
+    >>> mg.scatter(mg.zeros(3), 0, mg.tensor([2, 0]), mg.tensor([1., 5.]))
+    tensor([5., 0., 1.])
+    """
     found = scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce)
     return write_out("scatter", found, out)
 
 
 def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, *,
                 out: TensorBase | None = None) -> Any:
-    """Do `scatter_add_` on a copy."""
+    """Do `scatter_add_` on a copy.
+
+    >>> import mutagrad as mg
+    >>> mg.scatter_add(mg.zeros(3), 0, mg.tensor([2, 2]), mg.tensor([1., 5.]))
+    tensor([0., 0., 6.])
+    """
     return write_out("scatter_add", scatter_add_(clone(tensor_argument(input, "scatter_add")), dim, index, src), out)
 
 
@@ -365,7 +446,12 @@ RAW.product_without, RECORDED.product_without = _product_without, _product_recor
 
 def scatter_reduce(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *,
                    include_self: bool = True) -> Any:
-    """Combine sources that meet in one place: "sum", "prod", "mean", "amax" or "amin"."""
+    """Combine sources that meet in one place: "sum", "prod", "mean", "amax" or "amin".
+
+    >>> import mutagrad as mg
+    >>> mg.scatter_reduce(mg.zeros(3), 0, mg.tensor([2, 2]), mg.tensor([1., 5.]), "amax")
+    tensor([0., 0., 5.])
+    """
     tensor_argument(input, "scatter_reduce")
     if reduce not in _REDUCE:
         raise bad_choice(reduce, str, f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}",
@@ -381,7 +467,12 @@ def scatter_reduce(input: TensorBase, dim: int, index: TensorBase, src: TensorBa
 
 def scatter_reduce_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *,
                     include_self: bool = True) -> Any:
-    """Write `scatter_reduce` of the tensor into it, and return it."""
+    """Write `scatter_reduce` of the tensor into it, and return it.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).scatter_reduce_(0, mg.tensor([2, 2]), mg.tensor([1., 5.]), "amax")
+    tensor([0., 0., 5.])
+    """
     return copy_(x, scatter_reduce(x, dim, index, src, reduce, include_self=include_self))
 
 
@@ -400,7 +491,12 @@ def _mask_index(x: TensorBase, mask: TensorBase, name: str) -> tuple[TensorBase,
 
 
 def masked_fill_(x: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
-    """Overwrite the elements where the mask holds with one value."""
+    """Overwrite the elements where the mask holds with one value.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1., 2., 3.]).masked_fill_(mg.tensor([True, False, True]), 0.)
+    tensor([0., 2., 0.])
+    """
     _check_filling(x, value, "masked_fill_")
     if isinstance(mask, TensorBase) and not is_plain(mask._array):
         put_where(x, mask, value, "masked_fill_")
@@ -411,7 +507,12 @@ def masked_fill_(x: TensorBase, mask: TensorBase, value: TensorBase | complex) -
 
 
 def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
-    """Return `value` where the mask holds, else x."""
+    """Return `value` where the mask holds, else x.
+
+    >>> import mutagrad as mg
+    >>> mg.masked_fill(mg.tensor([1., 2., 3.]), mg.tensor([True, False, True]), 0.)
+    tensor([0., 2., 0.])
+    """
     tensor_argument(input, "masked_fill")
     if not isinstance(mask, TensorBase) or mask._array.dtype.kind != "b":
         raise BadIndexType("masked_fill: the mask must be a boolean tensor", fix="mask.bool() or x > 0")
@@ -430,13 +531,23 @@ def _check_filling(x: TensorBase, value: TensorBase | complex, name: str) -> Non
 
 @may_need_much
 def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return the elements where the mask holds, as a vector; both broadcast."""
+    """Return the elements where the mask holds, as a vector; both broadcast.
+
+    >>> import mutagrad as mg
+    >>> mg.masked_select(mg.tensor([1., 2., 3.]), mg.tensor([True, False, True]))
+    tensor([1., 3.])
+    """
     wide, where = map(_lifted, broadcast_tensors(input, mask))
     return write_out("masked_select", read(*_mask_index(wide, where, "masked_select")), out)
 
 
 def masked_scatter_(x: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
-    """Overwrite the elements where the mask holds with those of `source`, in order."""
+    """Overwrite the elements where the mask holds with those of `source`, in order.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(3).masked_scatter_(mg.tensor([True, False, True]), mg.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
     if isinstance(mask, TensorBase) and unknown(mask._array):
         return _scattered_by(x, mask, flatten(tensor_argument(source, "masked_scatter_")))
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
@@ -459,7 +570,12 @@ def _scattered_by(x: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
 
 
 def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
-    """Return a copy into which the values of `source` are written, in order, where `mask` is true."""
+    """Return a copy into which the values of `source` are written, in order, where `mask` is true.
+
+    >>> import mutagrad as mg
+    >>> mg.masked_scatter(mg.zeros(3), mg.tensor([True, False, True]), mg.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
     return masked_scatter_(clone(broadcast_tensors(input, mask)[0]), mask, source)
 
 
@@ -473,7 +589,12 @@ def _flat_index(x: TensorBase, index: TensorBase, name: str) -> tuple[Array, ...
 
 
 def take(input: TensorBase, index: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Return elements by their number, as if the tensor were a vector."""
+    """Return elements by their number, as if the tensor were a vector.
+
+    >>> import mutagrad as mg
+    >>> mg.take(mg.tensor([[1, 2], [3, 4]]), mg.tensor([0, 3]))
+    tensor([1, 4])
+    """
     lifted = _lifted(tensor_argument(input, "take"))
     if lifted._array.flags.c_contiguous:
         lifted = vector_of(lifted)
@@ -481,7 +602,13 @@ def take(input: TensorBase, index: TensorBase, *, out: TensorBase | None = None)
 
 
 def put_(x: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool = False) -> Any:
-    """Write elements by their number, as if the tensor were a vector."""
+    """Write elements by their number, as if the tensor were a vector.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 2).put_(mg.tensor([0, 3]), mg.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     lifted = _lifted(x)
     if isinstance(index, TensorBase) and tensor_argument(source, "put_")._array.size != index._array.size:
         raise BadIndex(f"put_: {index._array.size} places for {source._array.size} elements",
@@ -491,13 +618,27 @@ def put_(x: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool 
 
 
 def put_copy(input: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool = False) -> Any:
-    """Return a copy into which values are written at places counted through the whole tensor."""
+    """Return a copy into which values are written at places counted through the whole tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.put(mg.zeros(2, 2), mg.tensor([0, 3]), mg.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     return put_(clone(tensor_argument(input, "put")), index, source, accumulate)
 
 
 @may_need_much
 def nonzero(input: TensorBase, *, as_tuple: bool = False, out: TensorBase | None = None) -> Any:
-    """Return where elements are not zero: a row for each, or a tuple of index tensors."""
+    """Return where elements are not zero: a row for each, or a tuple of index tensors.
+
+    >>> import mutagrad as mg
+    >>> mg.nonzero(mg.tensor([0, 1, 1]))
+    tensor([[1],
+            [2]])
+    >>> mg.nonzero(mg.tensor([0, 1, 1]), as_tuple=True)
+    (tensor([1, 2]),)
+    """
     cut("nonzero", tensor_argument(input, "nonzero"))
     array = input._array
     if as_tuple:
@@ -507,5 +648,11 @@ def nonzero(input: TensorBase, *, as_tuple: bool = False, out: TensorBase | None
 
 
 def argwhere(input: TensorBase) -> Any:
-    """Return where elements are not zero, a row for each."""
+    """Return where elements are not zero, a row for each.
+
+    >>> import mutagrad as mg
+    >>> mg.argwhere(mg.tensor([[0, 1], [1, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return nonzero(input)

@@ -90,7 +90,12 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False, *,
             axis: int | None = None) -> Any:
-    """Return where the values in order are."""
+    """Return where the values in order are.
+
+    >>> import mutagrad as mg
+    >>> mg.argsort(mg.tensor([3., 1., 2.]))
+    tensor([1, 2, 0])
+    """
     descending = _direction("argsort", descending=descending, stable=stable)
     dim = whole_dim(dim if axis is None else axis, _sortable(input, "argsort")._array.ndim, "argsort")
     return make(order(input._array, dim, descending) if input._array.ndim else np.zeros((), np.int64))
@@ -111,7 +116,13 @@ def _order_of_first(array: Array, k: int, dim: int, largest: bool) -> Any:
 @may_need_much
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, axis: int | None = None,
          out: Sequence[Tensor] | None = None) -> Any:
-    """Return the k largest (or smallest) along a dimension, in order."""
+    """Return the k largest (or smallest) along a dimension, in order.
+
+    >>> import mutagrad as mg
+    >>> values, indices = mg.topk(mg.tensor([3., 1., 2.]), 2)
+    >>> values, indices
+    (tensor([3., 2.]), tensor([0, 2]))
+    """
     array = _sortable(input, "topk")._array
     dim, k = whole_dim(dim if axis is None else axis, array.ndim, "topk"), whole_number(k, "topk", "k")
     n = array.shape[dim] if array.ndim else 1

@@ -18,7 +18,12 @@ METHODS = "_base _is_view dim_order get_device is_nonzero is_pinned is_same_size
 
 
 def is_nonzero(input: TensorBase) -> bool:
-    """Return the truth of a tensor of one element."""
+    """Return the truth of a tensor of one element.
+
+    >>> import mutagrad as mg
+    >>> mg.is_nonzero(mg.tensor([2.]))
+    True
+    """
     return bool(tensor_argument(input, "is_nonzero"))
 
 
@@ -44,24 +49,45 @@ def _check(cond: object, message: Callable[[], object] | None = None) -> None:
 
 
 def is_signed(input: TensorBase) -> bool:
-    """Return whether the elements can be negative."""
+    """Return whether the elements can be negative.
+
+    >>> import mutagrad as mg
+    >>> mg.is_signed(mg.zeros(1, dtype=mg.uint8))
+    False
+    """
     return of_array(tensor_argument(input, "is_signed")._array.dtype).is_signed
 
 
 def is_inference(input: TensorBase) -> bool:
-    """Return whether the tensor can never take part in a derivative, which none is here."""
+    """Return whether the tensor can never take part in a derivative, which none is here.
+
+    >>> import mutagrad as mg
+    >>> mg.is_inference(mg.ones(2))
+    False
+    """
     tensor_argument(input, "is_inference")
     return False
 
 
 def is_same_size(input: TensorBase, other: TensorBase) -> bool:
-    """Return whether two tensors have one shape."""
+    """Return whether two tensors have one shape.
+
+    >>> import mutagrad as mg
+    >>> mg.is_same_size(mg.zeros(2, 3), mg.ones(2, 3))
+    True
+    """
     a, b = (tensor_argument(x, "is_same_size")._array.shape for x in (input, other))
     return bool(a == b)
 
 
 def is_set_to(x: TensorBase, tensor: TensorBase) -> bool:
-    """Return whether two tensors are the same window on the same memory."""
+    """Return whether two tensors are the same window on the same memory.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(2)
+    >>> x.is_set_to(x.view(2)), x.is_set_to(x.clone())
+    (True, False)
+    """
     one_memory = memory_of(x) is memory_of(tensor_argument(tensor, "is_set_to"))
     return one_memory and ((x.storage_offset(), x.shape, x.stride())
                            == (tensor.storage_offset(), tensor.shape, tensor.stride()))
@@ -90,13 +116,23 @@ _base = property(_owner)
 
 
 def get_device(input: TensorBase) -> int:
-    """Return the number of the device, -1 for the CPU."""
+    """Return the number of the device, -1 for the CPU.
+
+    >>> import mutagrad as mg
+    >>> mg.get_device(mg.zeros(1))
+    -1
+    """
     index: int | None = tensor_argument(input, "get_device").device.index
     return -1 if index is None else index
 
 
 def is_pinned(x: TensorBase, device: device | str | None = None) -> bool:
-    """Return whether the memory is kept in place for copies to a GPU."""
+    """Return whether the memory is kept in place for copies to a GPU.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1).is_pinned()
+    False
+    """
     return False
 
 
@@ -109,11 +145,21 @@ def pin_memory(x: TensorBase, device: device | str | None = None) -> Any:
 
 
 def is_shared(x: TensorBase) -> bool:
-    """Return whether other processes see the memory."""
+    """Return whether other processes see the memory.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1).is_shared()
+    False
+    """
     return False
 
 
 def dim_order(x: TensorBase) -> tuple[int, ...]:
-    """Return the dimensions in the order in which they lie in memory, outermost first."""
+    """Return the dimensions in the order in which they lie in memory, outermost first.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 3).t().dim_order()
+    (1, 0)
+    """
     steps = x.stride()
     return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))

@@ -11,6 +11,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import extremes
 from ...base.device import device
+from ...base.docstrings import with_example
 from ...base.errors import (
     BadArgument,
     BadData,
@@ -114,7 +115,15 @@ def meshgrid(*tensors: TensorBase | Sequence[TensorBase], indexing: str | None =
 
 @may_need_much
 def cartesian_prod(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """Return every way to pick one element of each vector, a row each."""
+    """Return every way to pick one element of each vector, a row each.
+
+    >>> import mutagrad as mg
+    >>> mg.cartesian_prod(mg.tensor([1, 2]), mg.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
     axes = _given(tensors, "cartesian_prod")
     if any(x._array.ndim != 1 for x in axes):
         raise ShapeError(f"cartesian_prod: expects vectors, got shapes {[x._array.shape for x in axes]}",
@@ -124,7 +133,14 @@ def cartesian_prod(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
 
 @may_need_much
 def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> Any:
-    """Return every way to pick r elements of a vector, a row each."""
+    """Return every way to pick r elements of a vector, a row each.
+
+    >>> import mutagrad as mg
+    >>> mg.combinations(mg.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
     if tensor_argument(input, "combinations")._array.ndim != 1:
         raise ShapeError(f"combinations: expects a vector, got shape {input._array.shape}", fix="x.flatten()")
     if r < 0:
@@ -136,7 +152,12 @@ def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) 
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
-    """Return the shape that tensors of these shapes broadcast to."""
+    """Return the shape that tensors of these shapes broadcast to.
+
+    >>> import mutagrad as mg
+    >>> mg.broadcast_shapes((3, 1), (2,))
+    mutagrad.Size([3, 2])
+    """
     plain = [(s,) if isinstance(s, int) else s for s in shapes]
     if not all(isinstance(s, (tuple, list)) for s in plain):
         raise BadData(f"broadcast_shapes: expects integers and sequences of integers, got {plain}",
@@ -152,7 +173,13 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
 
 
 def block_diag(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """Return a matrix with these matrices (vectors count as rows) along its diagonal, and zeros elsewhere."""
+    """Return a matrix with these matrices (vectors count as rows) along its diagonal, and zeros elsewhere.
+
+    >>> import mutagrad as mg
+    >>> mg.block_diag(mg.ones(1, 2), mg.tensor([[5.]]))
+    tensor([[1., 1., 0.],
+            [0., 0., 5.]])
+    """
     blocks = [_matrix(x) for x in _given(tensors, "block_diag")]
     blocks = blocks or [make(np.empty((1, 0), get_default_dtype().array_type))]
     ends = list(accumulate((x._array.shape for x in blocks), lambda a, b: (a[0] + b[0], a[1] + b[1])))
@@ -214,7 +241,12 @@ def _each(lift: Callable[[TensorBase], TensorBase], tensors: tuple[Any, ...], na
 
 
 def atleast_1d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """Return numbers as vectors, and everything else as it is."""
+    """Return numbers as vectors, and everything else as it is.
+
+    >>> import mutagrad as mg
+    >>> mg.atleast_1d(mg.tensor(3.))
+    tensor([3.])
+    """
     return _each(lambda x: x if x._array.ndim else reshape(x, 1), tensors, "atleast_1d")
 
 
@@ -225,7 +257,12 @@ def _lifted_2d(x: TensorBase) -> Any:
 
 
 def atleast_2d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """Return numbers and vectors as matrices of one row."""
+    """Return numbers and vectors as matrices of one row.
+
+    >>> import mutagrad as mg
+    >>> mg.atleast_2d(mg.tensor([1., 2.]))
+    tensor([[1., 2.]])
+    """
     return _each(_lifted_2d, tensors, "atleast_2d")
 
 
@@ -238,20 +275,36 @@ def _lifted_3d(x: TensorBase) -> Any:
 
 
 def atleast_3d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """Return numbers, vectors and matrices with dimensions of size one around them."""
+    """Return numbers, vectors and matrices with dimensions of size one around them.
+
+    >>> import mutagrad as mg
+    >>> mg.atleast_3d(mg.tensor([1., 2.])).shape
+    mutagrad.Size([1, 2, 1])
+    """
     return _each(_lifted_3d, tensors, "atleast_3d")
 
 
 # ------------------------------------------------------------------------------------------------------------- stacking
 
 def hstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """Join tensors side by side: along the second dimension, vectors along their only one."""
+    """Join tensors side by side: along the second dimension, vectors along their only one.
+
+    >>> import mutagrad as mg
+    >>> mg.hstack((mg.tensor([1, 2]), mg.tensor([3])))
+    tensor([1, 2, 3])
+    """
     found = [atleast_1d(x) for x in _listed(tensors, "hstack")]
     return cat(found, 0 if found and found[0]._array.ndim == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """Join tensors on top of each other: along the first dimension, vectors as rows."""
+    """Join tensors on top of each other: along the first dimension, vectors as rows.
+
+    >>> import mutagrad as mg
+    >>> mg.row_stack((mg.tensor([1, 2]), mg.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return cat([atleast_2d(x) for x in _listed(tensors, "vstack")], 0, out=out)
 
 
@@ -259,12 +312,24 @@ row_stack = vstack
 
 
 def dstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """Join tensors behind each other: along the third dimension."""
+    """Join tensors behind each other: along the third dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.dstack((mg.tensor([1, 2]), mg.tensor([3, 4])))
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
     return cat([atleast_3d(x) for x in _listed(tensors, "dstack")], 2, out=out)
 
 
 def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """Join tensors side by side, with vectors as columns."""
+    """Join tensors side by side, with vectors as columns.
+
+    >>> import mutagrad as mg
+    >>> mg.column_stack((mg.tensor([1, 2]), mg.tensor([3, 4])))
+    tensor([[1, 3],
+            [2, 4]])
+    """
     found = [x if x._array.ndim > 1 else reshape(x, -1, 1) for x in _listed(tensors, "column_stack")]
     return cat(found, 1, out=out)
 
@@ -273,7 +338,12 @@ def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None
 
 def tensor_split(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int | None = None, dim: int = 0,
                  *, indices: TensorBase | Sequence[int] | None = None, sections: int | None = None) -> tuple[Any, ...]:
-    """Split into so many views of nearly equal size, or between the positions given."""
+    """Split into so many views of nearly equal size, or between the positions given.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor_split(mg.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     array = tensor_argument(input, "tensor_split")._array
     if not array.ndim:
         raise ShapeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims",
@@ -315,38 +385,75 @@ def _split_along(name: str, x: TensorBase, where: TensorBase | Sequence[int] | i
 
 
 def hsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
-    """Split into equal parts (or between positions) along the second dimension, vectors along their only one."""
+    """Split into equal parts (or between positions) along the second dimension, vectors along their only one.
+
+    >>> import mutagrad as mg
+    >>> mg.hsplit(mg.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1],
+            [3]]), tensor([[2],
+            [4]]))
+    """
     dim = 0 if tensor_argument(input, "hsplit")._array.ndim == 1 else 1
     return _split_along("hsplit", input, indices_or_sections, dim, 1)
 
 
 def vsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
-    """Split into equal parts (or between positions) along the first dimension."""
+    """Split into equal parts (or between positions) along the first dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.vsplit(mg.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
 def dsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
-    """Split into equal parts (or between positions) along the third dimension."""
+    """Split into equal parts (or between positions) along the third dimension.
+
+    >>> import mutagrad as mg
+    >>> [part.shape for part in mg.dsplit(mg.zeros(1, 1, 4), 2)]
+    [mutagrad.Size([1, 1, 2]), mutagrad.Size([1, 1, 2])]
+    """
     return _split_along("dsplit", input, indices_or_sections, 2, 3)
 
 
 def split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """Split into views of the sizes given."""
+    """Split into views of the sizes given.
+
+    >>> import mutagrad as mg
+    >>> mg.split_with_sizes(mg.arange(5), (1, 4))
+    (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     return split(input, sizes((split_sizes,), "split_with_sizes"), dim)
 
 
 def unsafe_split(input: TensorBase, split_size: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """Do as `split`, which is safe."""
+    """Do as `split`, which is safe.
+
+    >>> import mutagrad as mg
+    >>> mg.unsafe_split(mg.arange(4), 3)
+    (tensor([0, 1, 2]), tensor([3]))
+    """
     return split(input, split_size, dim)
 
 
 def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """Do as `chunk`, which is safe."""
+    """Do as `chunk`, which is safe.
+
+    >>> import mutagrad as mg
+    >>> mg.unsafe_chunk(mg.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
     return chunk(input, chunks, dim)
 
 
 def slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    """Return `x[start:end:step]` along a dimension."""
+    """Return `x[start:end:step]` along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.slice(mg.arange(5), 0, 1, 4, 2)
+    tensor([1, 3])
+    """
     array = tensor_argument(input, "slice")._array
     if not array.ndim:
         raise ShapeError("slice: a 0-d tensor has nothing to slice", fix="x.reshape(1)")
@@ -359,7 +466,13 @@ def slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | 
 # --------------------------------------------------------------------------------------------------------------- turned
 
 def rot90(input: TensorBase, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
-    """Return a copy turned by k quarters in the plane of two dimensions, from the first towards the second."""
+    """Return a copy turned by k quarters in the plane of two dimensions, from the first towards the second.
+
+    >>> import mutagrad as mg
+    >>> mg.rot90(mg.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
     n = tensor_argument(input, "rot90")._array.ndim
     k, dims = whole_number(k, "rot90", "k"), sizes((dims,), "rot90")
     if len(dims) != 2 or n < 2:
@@ -376,39 +489,64 @@ def rot90(input: TensorBase, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
 
 
 def fliplr(input: TensorBase) -> Any:
-    """Return a copy with its columns in reverse."""
+    """Return a copy with its columns in reverse.
+
+    >>> import mutagrad as mg
+    >>> mg.fliplr(mg.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     if tensor_argument(input, "fliplr")._array.ndim < 2:
         raise ShapeError(f"fliplr: expects at least 2 dimensions, got shape {input._array.shape}", fix="x.flip(0)")
     return flip(input, 1)
 
 
 def flipud(input: TensorBase) -> Any:
-    """Return a copy with its rows in reverse."""
+    """Return a copy with its rows in reverse.
+
+    >>> import mutagrad as mg
+    >>> mg.flipud(mg.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     if not tensor_argument(input, "flipud")._array.ndim:
         raise ShapeError("flipud: expects at least 1 dimension, got a 0-d tensor", fix="x.reshape(1)")
     return flip(input, 0)
 
 
 def ravel(input: TensorBase) -> Any:
-    """Return all elements as one dimension: a view where that can be."""
+    """Return all elements as one dimension: a view where that can be.
+
+    >>> import mutagrad as mg
+    >>> mg.ravel(mg.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return reshape(tensor_argument(input, "ravel"), -1)
 
 
 def detach(input: TensorBase) -> Any:
-    """Return the same memory without the history."""
+    """Return the same memory without the history.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> mg.detach(x * 2).requires_grad
+    False
+    """
     return detached(tensor_argument(input, "detach"))
 
 
 # ------------------------------------------------------------------------------------------------------ copies of views
 
-def _copying(look: Any) -> Callable[..., Any]:
-    """The form of a view that copies."""
+def _copying(look: Any, example: str, shown: str) -> Callable[..., Any]:
+    """The form of a view that copies; what the docstring's example gives it, and what shape that has."""
     def copied(input: TensorBase, *arguments: Any, out: TensorBase | None = None, **settings: Any) -> Any:
         found = look(tensor_argument(input, copied.__name__), *arguments, **settings)
         return write_out(copied.__name__, tuple(map(clone, found)) if isinstance(found, tuple) else clone(found), out)
 
     copied.__name__ = copied.__qualname__ = look.__name__.replace("view_as_shape", "view") + "_copy"
-    copied.__doc__ = f"As `{look.__name__}`, but a copy."
+    first = "[0]" if look in (split, split_with_sizes, unbind) else ""
+    copied.__doc__ = with_example(f"As `{look.__name__}`, but a copy.", ">>> x = mg.zeros(2, 3)",
+                                  f">>> mg.{copied.__name__}({example}){first}.shape", f"mutagrad.Size({shown})")
     return copied
 
 
@@ -417,23 +555,45 @@ def alias(input: TensorBase) -> Any:
     return input
 
 
-alias_copy, as_strided_copy, diagonal_copy, expand_copy = map(_copying, (alias, as_strided, diagonal, expand))
-narrow_copy, permute_copy, squeeze_copy, t_copy = map(_copying, (narrow, permute, squeeze, t))
-transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy = map(_copying, (transpose, unbind, unfold, unsqueeze))
-view_copy, split_with_sizes_copy = map(_copying, (view_as_shape, split_with_sizes))
-select_copy, slice_copy, split_copy = map(_copying, (select, slice, split))
+alias_copy = _copying(alias, "x", "[2, 3]")
+as_strided_copy = _copying(as_strided, "x, (2, 2), (1, 1)", "[2, 2]")
+diagonal_copy = _copying(diagonal, "x", "[2]")
+expand_copy = _copying(expand, "x, (4, 2, 3)", "[4, 2, 3]")
+narrow_copy = _copying(narrow, "x, 1, 0, 2", "[2, 2]")
+permute_copy = _copying(permute, "x, (1, 0)", "[3, 2]")
+select_copy = _copying(select, "x, 0, 1", "[3]")
+slice_copy = _copying(slice, "x, 1, 0, 2", "[2, 2]")
+squeeze_copy = _copying(squeeze, "x[:1]", "[3]")
+t_copy = _copying(t, "x", "[3, 2]")
+transpose_copy = _copying(transpose, "x, 0, 1", "[3, 2]")
+unfold_copy = _copying(unfold, "x, 1, 2, 1", "[2, 2, 2]")
+unsqueeze_copy = _copying(unsqueeze, "x, 0", "[1, 2, 3]")
+view_copy = _copying(view_as_shape, "x, (3, 2)", "[3, 2]")
+split_copy = _copying(split, "x, 2, 1", "[2, 2]")
+split_with_sizes_copy = _copying(split_with_sizes, "x, (1, 2), 1", "[2, 1]")
+unbind_copy = _copying(unbind, "x", "[3]")
 
 
 # ------------------------------------------------------------------------------------------------------------- new ones
 
 def fill(input: TensorBase, value: TensorBase | complex) -> Any:
-    """Return a copy in which every element is the value."""
+    """Return a copy in which every element is the value.
+
+    >>> import mutagrad as mg
+    >>> mg.fill(mg.zeros(2), 3.)
+    tensor([3., 3.])
+    """
     return fill_(clone(tensor_argument(input, "fill")), value)
 
 
 def scalar_tensor(s: TensorBase | complex, *, dtype: dtype | None = None, layout: layout | None = None,
                   device: device | str | None = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
-    """Return a number as a 0-d tensor, of the default type unless told otherwise."""
+    """Return a number as a 0-d tensor, of the default type unless told otherwise.
+
+    >>> import mutagrad as mg
+    >>> mg.scalar_tensor(2)
+    tensor(2.)
+    """
     check_layout("scalar_tensor", layout, pin_memory)
     s = number(s) if isinstance(s, TensorBase) else s
     if not isinstance(s, (bool, int, float, complex)):
@@ -446,7 +606,12 @@ def scalar_tensor(s: TensorBase | complex, *, dtype: dtype | None = None, layout
 def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None,
                   layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Any:
-    """Return a tensor of whatever the memory held, with these strides."""
+    """Return a tensor of whatever the memory held, with these strides.
+
+    >>> import mutagrad as mg
+    >>> mg.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     check_layout("empty_strided", layout, pin_memory)
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     shape, steps = sizes((size,)), sizes((stride,))
@@ -462,7 +627,12 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtype | 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype: dtype | None = None,
                    layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                    requires_grad: bool = False) -> Any:
-    """Return a tensor of whatever the memory held, its dimensions in memory in this order, outermost first."""
+    """Return a tensor of whatever the memory held, its dimensions in memory in this order, outermost first.
+
+    >>> import mutagrad as mg
+    >>> mg.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
     shape, order = sizes((size,)), sizes((physical_layout,))
     if sorted(order) != list(range(len(shape))):
         raise ShapeError(f"empty_permuted: {order} is not an order of {len(shape)} dimensions",
@@ -476,7 +646,12 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype
 def new_empty_strided(x: TensorBase, size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None,
                       layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                       requires_grad: bool = False) -> Any:
-    """Return `empty_strided` of the type of x."""
+    """Return `empty_strided` of the type of x.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(1).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     dtype = of_array(x._array.dtype) if dtype is None else dtype
     device = x.device if device is None else device
     return empty_strided(size, stride, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
@@ -494,7 +669,13 @@ def _without_history(x: TensorBase, name: str) -> None:
 @may_need_much
 def resize_(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None,
             memory_format: memory_format | None = None) -> Any:
-    """Resize the tensor: in its own memory where that is enough, else in new memory that begins with its elements."""
+    """Resize the tensor: in its own memory where that is enough, else in new memory that begins with its elements.
+
+    >>> import mutagrad as mg
+    >>> mg.arange(4).resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
     wanted = sizes(shape if size is None else (size,))
     steps = _steps(wanted, x._array.itemsize, memory_format)
     if wanted == x._array.shape and memory_format not in RANKS:
@@ -530,14 +711,28 @@ def resize(x: TensorBase, *shape: int | Sequence[int]) -> Any:
 
 
 def resize_as_(x: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> Any:
-    """Give the tensor the size of another."""
+    """Give the tensor the size of another.
+
+    >>> import mutagrad as mg
+    >>> mg.arange(4).resize_as_(mg.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     shape = tensor_argument(the_template, "resize_as_")._array.shape
     return resize_(tensor_argument(x, "resize_as_"), *shape, memory_format=memory_format)
 
 
 def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
          stride: Sequence[int] | None = None) -> Any:
-    """Make the tensor a window on the memory of another, all of it or as described. Its history stays under no_grad."""
+    """Make the tensor a window on the memory of another, all of it or as described. Its history stays under no_grad.
+
+    >>> import mutagrad as mg
+    >>> x = mg.zeros(3)
+    >>> y = mg.empty(0).set_(x)
+    >>> y[0] = 5.
+    >>> x
+    tensor([5., 0., 0.])
+    """
     if OTHER_KIND:
         check_inside(x)
     unrecorded = x.requires_grad and not mode.grad
@@ -564,5 +759,11 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int
 
 
 def as_strided_(x: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
-    """Make the tensor another window on its own memory."""
+    """Make the tensor another window on its own memory.
+
+    >>> import mutagrad as mg
+    >>> mg.arange(4).as_strided_((2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """
     return become(x, lambda x: as_strided(x, size, stride, storage_offset))

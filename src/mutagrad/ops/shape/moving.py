@@ -13,7 +13,13 @@ from .shape import Dims, clone, expand, reshape, tensor_argument, whole_dim, who
 
 
 def repeat(input: TensorBase, *times: int | Sequence[int], repeats: Sequence[int] | None = None) -> Any:
-    """Lay the tensor out so many times along each dimension: a copy."""
+    """Lay the tensor out so many times along each dimension: a copy.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     counts = sizes(times if repeats is None else (repeats,))
     shape = tensor_argument(input, "repeat")._array.shape
     lead = len(counts) - len(shape)
@@ -28,7 +34,12 @@ def repeat(input: TensorBase, *times: int | Sequence[int], repeats: Sequence[int
 
 
 def tile(input: TensorBase, *times: int | Sequence[int], dims: Sequence[int] | None = None) -> Any:
-    """Do as repeat, with missing counts taken as 1."""
+    """Do as repeat, with missing counts taken as 1.
+
+    >>> import mutagrad as mg
+    >>> mg.tile(mg.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     counts = sizes(times if dims is None else (dims,))
     return repeat(input, *((1,) * (tensor_argument(input, "tile")._array.ndim - len(counts)) + counts))
 
@@ -38,7 +49,13 @@ flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=
 
 
 def flip(input: TensorBase, *axes: int | Sequence[int], dims: int | Sequence[int] = ()) -> Any:
-    """Return a copy with the order along these dimensions reversed: `flip(x, 0, 1)` or `flip(x, dims=(0, 1))`."""
+    """Return a copy with the order along these dimensions reversed: `flip(x, 0, 1)` or `flip(x, dims=(0, 1))`.
+
+    >>> import mutagrad as mg
+    >>> mg.flip(mg.tensor([[1, 2], [3, 4]]), (0,))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     wanted = sizes(axes or (dims,))
     return flip_dims(tensor_argument(input, "flip"), whole_dims(wanted, input._array.ndim, "flip") if wanted else ())
 
@@ -48,7 +65,12 @@ roll_dims = primitive("roll", lambda a, shifts, dims: np.roll(a, shifts, dims), 
 
 
 def roll(input: TensorBase, shifts: int | Sequence[int], dims: Dims = None) -> Any:
-    """Return a copy shifted along dimensions, what falls off coming back at the other end."""
+    """Return a copy shifted along dimensions, what falls off coming back at the other end.
+
+    >>> import mutagrad as mg
+    >>> mg.roll(mg.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
     tensor_argument(input, "roll")
     shifts = sizes((shifts,))
     whole = dims is None

@@ -102,7 +102,12 @@ def view_as_shape(x: TensorBase, *shape: int | Sequence[int]) -> Any:
 
 
 def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Return dimensions from start to end (included) as one."""
+    """Return dimensions from start to end (included) as one.
+
+    >>> import mutagrad as mg
+    >>> mg.flatten(mg.zeros(2, 3, 4), start_dim=1).shape
+    mutagrad.Size([2, 12])
+    """
     shape = tensor_argument(input, "flatten")._array.shape
     if not shape:
         return reshape(input, 1)
@@ -115,7 +120,12 @@ def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> Any:
-    """Return one dimension as several: the reverse of flatten."""
+    """Return one dimension as several: the reverse of flatten.
+
+    >>> import mutagrad as mg
+    >>> mg.unflatten(mg.zeros(6), 0, (2, 3)).shape
+    mutagrad.Size([2, 3])
+    """
     shape = tensor_argument(input, "unflatten")._array.shape
     dim = whole_dim(dim, len(shape), "unflatten")
     if not shape:
@@ -129,7 +139,12 @@ def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> Any:
 
 
 def stride(x: TensorBase, dim: int | None = None) -> int | tuple[int, ...]:
-    """Return the strides, counted in elements."""
+    """Return the strides, counted in elements.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 3).stride(), mg.zeros(2, 3).t().stride()
+    ((3, 1), (1, 3))
+    """
     array = x._array
     strides = tuple(s // array.itemsize for s in array.strides) if array.size else dense_strides(array.shape, 1)
     return strides if dim is None else strides[whole_dim(dim, array.ndim, "stride")]
@@ -153,7 +168,12 @@ RAW.unpack = RECORDED.unpack = unpack
 # -------------------------------------------------------------------------------------------------- order of dimensions
 
 def permute(input: TensorBase, *axes: int | Sequence[int], dims: Sequence[int] | None = None) -> Any:
-    """Return the dimensions in another order: `permute(x, 1, 0)` or `permute(x, dims=(1, 0))`."""
+    """Return the dimensions in another order: `permute(x, 1, 0)` or `permute(x, dims=(1, 0))`.
+
+    >>> import mutagrad as mg
+    >>> mg.permute(mg.zeros(2, 3, 4), (2, 0, 1)).shape
+    mutagrad.Size([4, 2, 3])
+    """
     try:
         array = input._array
     except AttributeError:
@@ -173,7 +193,12 @@ def permute(input: TensorBase, *axes: int | Sequence[int], dims: Sequence[int] |
 
 def transpose(input: TensorBase, dim0: int | None = None, dim1: int | None = None, *, axis0: int | None = None,
               axis1: int | None = None) -> Any:
-    """Swap two dimensions. (`swapaxes` calls them axes.)"""
+    """Swap two dimensions. (`swapaxes` calls them axes.)
+
+    >>> import mutagrad as mg
+    >>> mg.swapaxes(mg.zeros(2, 3), 0, 1).shape
+    mutagrad.Size([3, 2])
+    """
     try:
         array = input._array
     except AttributeError:
@@ -187,7 +212,13 @@ def transpose(input: TensorBase, dim0: int | None = None, dim1: int | None = Non
 
 
 def t(input: TensorBase) -> Any:
-    """Transpose a matrix; return vectors and 0-d tensors as they are."""
+    """Transpose a matrix; return vectors and 0-d tensors as they are.
+
+    >>> import mutagrad as mg
+    >>> mg.t(mg.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 3],
+            [2, 4]])
+    """
     if tensor_argument(input, "t")._array.ndim > 2:
         raise ShapeError(f"t() expects a tensor with <= 2 dimensions, got shape {input._array.shape}",
                          fix="x.mT or x.transpose(-2, -1)")
@@ -199,7 +230,12 @@ def reverse_dims(x: TensorBase) -> Any:
 
 
 def movedim(input: TensorBase, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
-    """Move dimensions to other places, the rest in their order."""
+    """Move dimensions to other places, the rest in their order.
+
+    >>> import mutagrad as mg
+    >>> mg.moveaxis(mg.zeros(2, 3, 4), 0, -1).shape
+    mutagrad.Size([3, 4, 2])
+    """
     n = tensor_argument(input, "movedim")._array.ndim
     if source is None or destination is None:
         raise BadArgument("movedim: needs to be told which dimensions to move, and where to", fix="x.movedim(0, 1)")
@@ -220,7 +256,12 @@ def movedim(input: TensorBase, source: int | Sequence[int], destination: int | S
 # ------------------------------------------------------------------------------------------------- number of dimensions
 
 def unsqueeze(input: TensorBase, dim: int | None = None, *, axis: int | None = None) -> Any:
-    """Put in a dimension of size one at `dim`."""
+    """Put in a dimension of size one at `dim`.
+
+    >>> import mutagrad as mg
+    >>> mg.unsqueeze(mg.zeros(2), 0).shape
+    mutagrad.Size([1, 2])
+    """
     try:
         array = input._array
     except AttributeError:
@@ -232,7 +273,12 @@ def unsqueeze(input: TensorBase, dim: int | None = None, *, axis: int | None = N
 
 
 def squeeze(input: TensorBase, *dims: Dims, dim: Dims = None, axis: Dims = None) -> Any:
-    """Leave out dimensions of size one: all, or those named that are of size one, one by one or as a sequence."""
+    """Leave out dimensions of size one: all, or those named that are of size one, one by one or as a sequence.
+
+    >>> import mutagrad as mg
+    >>> mg.squeeze(mg.zeros(1, 2, 1)).shape
+    mutagrad.Size([2])
+    """
     array = tensor_argument(input, "squeeze")._array
     dim = one_by_one(dims, axis if dim is None else dim)
     named = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
@@ -246,7 +292,13 @@ def one_by_one(given: Sequence[Any], named: Any) -> Any:
 
 
 def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
-    """Repeat dimensions of size one without copying; -1 keeps a size. Read only: clone before writing."""
+    """Repeat dimensions of size one without copying; -1 keeps a size. Read only: clone before writing.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     try:
         array = x._array
     except AttributeError:
@@ -271,17 +323,35 @@ def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | Non
 
 
 def expand_as(input: TensorBase, other: TensorBase) -> Any:
-    """Expand to the shape of another tensor."""
+    """Expand to the shape of another tensor.
+
+    >>> import mutagrad as mg
+    >>> mg.tensor([1, 2]).expand_as(mg.zeros(2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return expand(tensor_argument(input, "expand_as"), *tensor_argument(other, "expand_as")._array.shape)
 
 
 def broadcast_to(input: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
-    """Expand to a shape, given as a sequence or one by one."""
+    """Expand to a shape, given as a sequence or one by one.
+
+    >>> import mutagrad as mg
+    >>> mg.broadcast_to(mg.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return expand(tensor_argument(input, "broadcast_to"), *shape, size=size)
 
 
 def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
-    """Expand all to their common shape."""
+    """Expand all to their common shape.
+
+    >>> import mutagrad as mg
+    >>> a, b = mg.broadcast_tensors(mg.ones(2, 1), mg.ones(3))
+    >>> a.shape, b.shape
+    (mutagrad.Size([2, 3]), mutagrad.Size([2, 3]))
+    """
     shapes = [tensor_argument(x, "broadcast_tensors")._array.shape for x in tensors]
     try:
         common = np.broadcast_shapes(*shapes)
@@ -294,7 +364,12 @@ def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
 # ---------------------------------------------------------------------------------------------------------- parts of it
 
 def select(input: TensorBase, dim: int, index: int) -> Any:
-    """Return one position along a dimension, which goes away."""
+    """Return one position along a dimension, which goes away.
+
+    >>> import mutagrad as mg
+    >>> mg.select(mg.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
     try:
         array = input._array
     except AttributeError:
@@ -314,7 +389,12 @@ def select(input: TensorBase, dim: int, index: int) -> Any:
 
 
 def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) -> Any:
-    """Return `length` positions from `start` along a dimension."""
+    """Return `length` positions from `start` along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.narrow(mg.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
     array = tensor_argument(input, "narrow")._array
     dim = whole_dim(dim, array.ndim, "narrow")
     n = array.shape[dim] if array.ndim else 0
@@ -343,7 +423,12 @@ def _slices(x: TensorBase, dim: int, lengths: Sequence[int], start: int = 0) -> 
 
 def split(input: TensorBase, split_size_or_sections: int | Sequence[int] | None = None, dim: int = 0, *,
           split_size: int | Sequence[int] | None = None) -> tuple[Any, ...]:
-    """Split into views of so many positions (the last may be shorter), or of these sizes; the method's `split_size`."""
+    """Split into views of so many positions (the last may be shorter), or of these sizes; the method's `split_size`.
+
+    >>> import mutagrad as mg
+    >>> mg.split(mg.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
     array = tensor_argument(input, "split")._array
     split_size = split_size_or_sections if split_size is None else split_size
     dim = whole_dim(dim, array.ndim, "split")
@@ -365,7 +450,12 @@ def split(input: TensorBase, split_size_or_sections: int | Sequence[int] | None 
 
 
 def chunk(input: TensorBase, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
-    """Split into at most so many views of equal size (the last may be shorter)."""
+    """Split into at most so many views of equal size (the last may be shorter).
+
+    >>> import mutagrad as mg
+    >>> mg.chunk(mg.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     dim = dim if axis is None else axis
     if as_int(chunks, "chunk") <= 0:
         raise BadValue(f"chunk expects a number of chunks greater than 0, got {chunks}", fix="x.chunk(2)")
@@ -377,7 +467,12 @@ def chunk(input: TensorBase, chunks: int, dim: int = 0, *, axis: int | None = No
 
 
 def unbind(input: TensorBase, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
-    """Return a view for each position along a dimension."""
+    """Return a view for each position along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.unbind(mg.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
     dim = dim if axis is None else axis
     if not tensor_argument(input, "unbind")._array.ndim:
         raise BadIndex("unbind: a 0-d tensor has no dimension to unbind", fix="x.item()")
@@ -388,7 +483,12 @@ def unbind(input: TensorBase, dim: int = 0, *, axis: int | None = None) -> tuple
 
 
 def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """Return the diagonal of two dimensions as a new last dimension: a view that can be written through."""
+    """Return the diagonal of two dimensions as a new last dimension: a view that can be written through.
+
+    >>> import mutagrad as mg
+    >>> mg.diagonal(mg.tensor([[1., 2.], [3., 4.]]))
+    tensor([1., 4.])
+    """
     array = tensor_argument(input, "diagonal")._array
     a, b = whole_dim(dim1, array.ndim, "diagonal"), whole_dim(dim2, array.ndim, "diagonal")
     if a == b:
@@ -404,7 +504,14 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 
 def unfold(input: TensorBase, dimension: int, size: int, step: int) -> Any:
-    """Return all windows of `size` along a dimension, `step` apart, as a new last dimension."""
+    """Return all windows of `size` along a dimension, `step` apart, as a new last dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.arange(4).unfold(0, 2, 1)
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
     array = tensor_argument(input, "unfold")._array
     dim = whole_dim(dimension, array.ndim, "unfold")
     n = array.shape[dim] if array.ndim else 1
@@ -419,7 +526,15 @@ def unfold(input: TensorBase, dimension: int, size: int, step: int) -> Any:
 
 
 def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
-    """Return any window on the storage: shape, strides and offset counted in elements."""
+    """Return any window on the storage: shape, strides and offset counted in elements.
+
+    >>> import mutagrad as mg
+    >>> x = mg.arange(4)
+    >>> mg.as_strided(x, (3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
     item = tensor_argument(input, "as_strided")._array.itemsize
     shape, steps = sizes((size,)), sizes((stride,))
     begin = input._storage.start
@@ -523,7 +638,13 @@ def _same_types(name: str, given: Any) -> list[TensorBase]:
 
 def stack(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None,
           out: TensorBase | None = None) -> Any:
-    """Join tensors of one shape along a new dimension."""
+    """Join tensors of one shape along a new dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.stack((mg.tensor([1, 2]), mg.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     dim = dim if axis is None else axis
     tensors = _same_types("stack", tensors)
     shapes = [x._array.shape for x in tensors]
@@ -545,7 +666,15 @@ RANKS = {channels_last: 4, channels_last_3d: 5}  # the dimensions that a tensor 
 
 
 def copied(input: TensorBase, *, memory_format: memory_format | None = None) -> Any:
-    """Clone: a copy with history, so that gradients pass; with `channels_last`, a view of one in that order."""
+    """Clone: a copy with history, so that gradients pass; with `channels_last`, a view of one in that order.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2)
+    >>> y = mg.clone(x)
+    >>> y[0] = 5.
+    >>> x
+    tensor([1., 1.])
+    """
     tensor_argument(input, "clone")
     if memory_format not in RANKS:
         check_format("clone", memory_format)
@@ -578,7 +707,12 @@ def in_format_of(x: TensorBase, result: TensorBase) -> Any:
 
 
 def contiguous(x: TensorBase, memory_format: memory_format | None = None) -> Any:
-    """Return the tensor itself where its memory is in order, else a copy that is."""
+    """Return the tensor itself where its memory is in order, else a copy that is.
+
+    >>> import mutagrad as mg
+    >>> mg.zeros(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
     if memory_format is not None:
         return x if has_format(x, memory_format) else copied(x, memory_format=memory_format)
     return x if x._array.flags.c_contiguous else clone(x)

@@ -25,7 +25,12 @@ np_str_obj_array_pattern = re.compile(r"[SaUO]")  # types of arrays whose elemen
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Stack tensors, arrays and numbers along a new first dimension, in mappings, tuples and sequences as nested."""
+    """Stack tensors, arrays and numbers along a new first dimension, in mappings, tuples and sequences as nested.
+
+    >>> import mutagrad as mg
+    >>> mg.utils.data.default_collate([(1, 2.), (3, 4.)])
+    [tensor([1, 3]), tensor([2., 4.], dtype=mutagrad.float64)]
+    """
     return _collate(batch, "", _of_the_user(default_collate_fn_map))
 
 
@@ -51,7 +56,13 @@ def _of_the_user(functions: Collators) -> Collators:
 
 
 def default_convert(data: Any) -> Any:
-    """Return arrays as tensors, in mappings, tuples and sequences as they are nested; anything else as it is."""
+    """Return arrays as tensors, in mappings, tuples and sequences as they are nested; anything else as it is.
+
+    >>> import mutagrad as mg
+    >>> import numpy as np
+    >>> mg.utils.data.default_convert([np.ones(2), "a"])
+    [tensor([1., 1.], dtype=mutagrad.float64), 'a']
+    """
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind not in "SUO":
         return as_tensor(data)
     if isinstance(data, Mapping):

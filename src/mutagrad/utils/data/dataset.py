@@ -26,7 +26,17 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Anything with `__getitem__` and, for most samplers, `__len__`. `__getitems__`, if any, gives a batch at once."""
+    """Anything with `__getitem__` and, for most samplers, `__len__`. `__getitems__`, if any, gives a batch at once.
+
+    >>> import mutagrad as mg
+    >>> class Squares(mg.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, i):
+    ...         return i ** 2
+    >>> list(mg.utils.data.DataLoader(Squares(), batch_size=2))
+    [tensor([0, 1]), tensor([4])]
+    """
 
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -36,14 +46,28 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """A stream of items. In each worker of a loader runs a copy of it, which asks `get_worker_info` for its share."""
+    """A stream of items. In each worker of a loader runs a copy of it, which asks `get_worker_info` for its share.
+
+    >>> import mutagrad as mg
+    >>> class Count(mg.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(3))
+    >>> list(mg.utils.data.DataLoader(Count(), batch_size=2))
+    [tensor([0, 1]), tensor([2])]
+    """
 
     def __add__(self, other: Dataset[T_co]) -> Any:
         return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Tensors of equal first size: item i is entry i of each."""
+    """Tensors of equal first size: item i is entry i of each.
+
+    >>> import mutagrad as mg
+    >>> data = mg.utils.data.TensorDataset(mg.tensor([1., 2.]), mg.tensor([0, 1]))
+    >>> data[1]
+    (tensor(2.), tensor(1))
+    """
 
     tensors: tuple[Tensor, ...]
 
@@ -66,7 +90,12 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets side by side: an item is a tuple, or given by keyword a dict, of one item of each."""
+    """Datasets side by side: an item is a tuple, or given by keyword a dict, of one item of each.
+
+    >>> import mutagrad as mg
+    >>> mg.utils.data.StackDataset([1, 2], ["a", "b"])[1]
+    (2, 'b')
+    """
 
     datasets: Any
 
@@ -108,7 +137,13 @@ def items_at(dataset: Any, indices: list[Any]) -> list[Any]:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one after another."""
+    """Datasets one after another.
+
+    >>> import mutagrad as mg
+    >>> data = mg.utils.data.ConcatDataset([[1, 2], [3]])
+    >>> len(data), data[2]
+    (3, 3)
+    """
 
     datasets: list[Dataset[T_co]]
     cumulative_sizes: list[int]
@@ -123,6 +158,12 @@ class ConcatDataset(Dataset[T_co]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """Return where the datasets end: the sums of their lengths so far.
+
+        >>> import mutagrad as mg
+        >>> mg.utils.data.ConcatDataset.cumsum([[1, 2], [3]])
+        [2, 3]
+        """
         return list(accumulate(map(len, sequence)))
 
     def __len__(self) -> int:
@@ -138,7 +179,15 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one after another."""
+    """Streams one after another.
+
+    >>> import mutagrad as mg
+    >>> class Count(mg.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(2))
+    >>> list(mg.utils.data.ChainDataset([Count(), Count()]))
+    [0, 1, 0, 1]
+    """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = datasets
@@ -159,7 +208,12 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[T_co]):
-    """The items of a dataset at some indices."""
+    """The items of a dataset at some indices.
+
+    >>> import mutagrad as mg
+    >>> list(mg.utils.data.Subset(["a", "b", "c"], [2, 0]))
+    ['c', 'a']
+    """
 
     dataset: Dataset[T_co]
     indices: Sequence[int]

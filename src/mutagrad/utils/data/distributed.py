@@ -48,5 +48,12 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, each of which has another order; to be called before iterating."""
+        """Set the epoch, each of which has another order; to be called before iterating.
+
+        >>> import mutagrad as mg
+        >>> sampler = mg.utils.data.DistributedSampler(range(4), num_replicas=2, rank=0)
+        >>> sampler.set_epoch(1)
+        >>> len(list(sampler))
+        2
+        """
         self.epoch = epoch

@@ -22,7 +22,15 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """An iterable of indices, or of lists of them."""
+    """An iterable of indices, or of lists of them.
+
+    >>> import mutagrad as mg
+    >>> class Even(mg.utils.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter(range(0, 6, 2))
+    >>> list(mg.utils.data.DataLoader(range(6), sampler=Even()))
+    [tensor([0]), tensor([2]), tensor([4])]
+    """
 
     def __init__(self, data_source: Sized | None = None) -> None:
         pass
@@ -32,7 +40,12 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """All indices in order."""
+    """All indices in order.
+
+    >>> import mutagrad as mg
+    >>> list(mg.utils.data.SequentialSampler("abc"))
+    [0, 1, 2]
+    """
 
     data_source: Sized
 
@@ -63,7 +76,13 @@ def _check_flag(value: Any, name: str, kind: type[Exception]) -> None:
 
 
 class RandomSampler(Sampler[int]):
-    """Indices in random order, or drawn with replacement. Without a generator, the default one gives a fresh seed."""
+    """Indices in random order, or drawn with replacement. Without a generator, the default one gives a fresh seed.
+
+    >>> import mutagrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> sorted(mg.utils.data.RandomSampler(range(4)))
+    [0, 1, 2, 3]
+    """
 
     data_source: Sized
     replacement: bool
@@ -77,6 +96,12 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
+        """How many indices are drawn in one round.
+
+        >>> import mutagrad as mg
+        >>> mg.utils.data.RandomSampler(range(4)).num_samples
+        4
+        """
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -99,7 +124,12 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given indices in random order."""
+    """Given indices in random order.
+
+    >>> import mutagrad as mg
+    >>> sorted(mg.utils.data.SubsetRandomSampler([1, 3, 5]))
+    [1, 3, 5]
+    """
 
     indices: Sequence[int]
 
@@ -115,7 +145,12 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn in proportion to weights, which need not sum to one."""
+    """Indices drawn in proportion to weights, which need not sum to one.
+
+    >>> import mutagrad as mg
+    >>> list(mg.utils.data.WeightedRandomSampler([0., 1., 0.], 3))
+    [1, 1, 1]
+    """
 
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True,
                  generator: Generator | None = None) -> None:
@@ -134,7 +169,12 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of so many indices of another sampler; the last may be shorter, or is dropped."""
+    """Lists of so many indices of another sampler; the last may be shorter, or is dropped.
+
+    >>> import mutagrad as mg
+    >>> list(mg.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
         _check_flag(drop_last, "drop_last", BadValue)

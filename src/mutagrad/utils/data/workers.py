@@ -52,7 +52,12 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return what is known of the worker that asks; None in the main process."""
+    """Return what is known of the worker that asks; None in the main process.
+
+    >>> import mutagrad as mg
+    >>> mg.utils.data.get_worker_info() is None
+    True
+    """
     return _info
 
 

@@ -35,19 +35,51 @@ class _Chained:
 
 
 class IterDataPipe(_Chained, IterableDataset[Any]):
-    """A stream of items that can be gone through again and again."""
+    """A stream of items that can be gone through again and again.
+
+    >>> import mutagrad as mg
+    >>> class Count(mg.utils.data.IterDataPipe):
+    ...     def __iter__(self):
+    ...         return iter(range(3))
+    >>> list(Count())
+    [0, 1, 2]
+    """
 
     functions = {}
 
 
 class MapDataPipe(_Chained, Dataset[Any]):
-    """Items by their keys."""
+    """Items by their keys.
+
+    >>> import mutagrad as mg
+    >>> class Squares(mg.utils.data.MapDataPipe):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, i):
+    ...         return i ** 2
+    >>> list(mg.utils.data.DataLoader(Squares(), batch_size=3))
+    [tensor([0, 1, 4])]
+    """
 
     functions = {}
 
 
 class functional_datapipe:
-    """A decorator: `@functional_datapipe("map")` makes the class the method `map` of all pipes of its kind."""
+    """A decorator: `@functional_datapipe("map")` makes the class the method `map` of all pipes of its kind.
+
+    >>> import mutagrad as mg
+    >>> @mg.utils.data.functional_datapipe("doubled")
+    ... class Doubled(mg.utils.data.IterDataPipe):
+    ...     def __init__(self, source):
+    ...         self.source = source
+    ...     def __iter__(self):
+    ...         return (2 * x for x in self.source)
+    >>> class Count(mg.utils.data.IterDataPipe):
+    ...     def __iter__(self):
+    ...         return iter(range(3))
+    >>> list(Count().doubled())
+    [0, 2, 4]
+    """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
         self.name = name
