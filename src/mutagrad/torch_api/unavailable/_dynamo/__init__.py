@@ -9,8 +9,8 @@ from . import config, eval_frame
 from .eval_frame import OptimizedModule
 
 __all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame",
-           "explain", "graph_break", "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
-           "maybe_mark_dynamic", "reset"]
+           "explain", "graph_break", "is_compiling", "list_backends", "mark_dynamic", "mark_static",
+           "mark_static_address", "maybe_mark_dynamic", "reset"]
 
 
 def graph_break(msg: str = "") -> None:
