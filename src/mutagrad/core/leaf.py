@@ -9,11 +9,12 @@ from ..base.errors import BadArgument, BadData, BadValue, DTypeError, GradientEr
 from ..base.modes import OTHER_KIND
 from ..base.operands import Array
 from ..base.provenance import to_user
-from .backward import RETAINED, RETAINED_VIEWS, check_separate, retains_grad
+from .backward import RETAINED, RETAINED_VIEWS, retains_grad
 from .dtypes import FLOAT, of_array
 from .evidence import cut
 from .factory import window_or_none
 from .graph import Leaf, Node, ViewOf, window_of
+from .spread import check_separate
 from .storage import Storage, TensorBase, another_history, check_inside, part_history, repeated_history
 from .sweep import OUTPUT
 from .window import overlaps_itself
