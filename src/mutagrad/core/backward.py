@@ -12,9 +12,10 @@ from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
 from ..base.layout import ANSWERING, has_own_layout
 from ..base.locks import new_lock
-from ..base.modes import OTHER_KIND, Modes, mode, tidy
+from ..base.modes import OTHER_KIND, UNRECORDED, Modes, call_with, mode, tidy
 from ..base.operands import Array
 from ..base.provenance import here
+from ..base.sockets import socket
 from .arithmetic import ON_ARRAYS, ON_TENSORS
 from .evidence import BEGUN, REFUSED, Evidence
 from .factory import detached, make, window_or_none
@@ -458,6 +459,9 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     tensor = leaf.tensor()
     if tensor is None:
         return
+    if holder[0].__class__ is list:
+        _add_rows(tensor, holder.pop())
+        return _call_after(leaf, tensor)
     g = ON_ARRAYS.own(holder, tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1])
     if leaf.window is not None and not windowed:
         g = np.asarray(ON_ARRAYS.take(g, leaf.window, False))
@@ -466,6 +470,27 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     _add_grad(tensor, make(_shaped(g, leaf, tensor)), False)
     if leaf.after is not None:
         _call_after(leaf, tensor)
+
+
+_deposit.takes_rows = True  # type: ignore[attr-defined]
+
+
+def _add_rows(tensor: TensorBase, pending: list[tuple[Any, Array]]) -> None:
+    """Add what arrived for rows of a matrix to its `.grad`, which is sparse if nothing else is."""
+    rows, values = [], []
+    for (_, _, _, index), g in pending:
+        numbers = index[0].reshape(-1)
+        kept = slice(None) if index.left_out is None else numbers != index.left_out
+        rows.append(numbers[kept])
+        values.append(g.reshape(numbers.size, tensor._array.shape[1])[kept])
+    at, found = np.concatenate(rows), np.concatenate(values).astype(tensor._array.dtype, copy=False)
+    with _adding:
+        old: Any = tensor._grad
+        if old is None or has_own_layout((old,)):
+            new = socket("sparse").of_rows(at, make(found), tensor._array.shape)
+            tensor._grad = new if old is None else old + new
+        else:
+            call_with(UNRECORDED, put, old, (at,), make(found), "grad", accumulate=True)
 
 
 def _shaped(g: Array, leaf: Leaf, tensor: TensorBase) -> Array:
@@ -512,6 +537,8 @@ def _add_grad(tensor: TensorBase, g: TensorBase, create_graph: bool) -> None:
         old = tensor._grad
         if old is None:
             tensor._grad = g
+        elif ANSWERING and has_own_layout((old,)):
+            tensor._grad = g + old  # type: ignore[operator]
         elif (create_graph or old._storage.writer is not None or not old._array.flags.c_contiguous
                 and overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize)):
             tensor._grad = old + g
