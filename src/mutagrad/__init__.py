@@ -271,7 +271,7 @@ newaxis = None
 
 def __getattr__(name: str) -> _Any:
     """Find what is loaded when it is first asked for; _lazy.py says from where."""
-    found = globals()[name] = getattr(Tensor, name) if name in _lazy.WRITES else _lazy.find(name)
+    found = globals()[name] = getattr(Tensor, name) if name in _lazy.WRITES else _lazy.find(name, __dir__)
     return found
 
 

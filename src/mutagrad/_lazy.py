@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -150,13 +150,14 @@ for _module, _kind, _names in _declared():
     (FUNCTIONS if _kind == "FUNCTIONS" else METHODS).update(dict.fromkeys(_names, _module))
 
 
-def find(name: str) -> Any:
-    """Return a function or module of `mutagrad` that has not been asked for before."""
+def find(name: str, known: Callable[[], list[str]]) -> Any:
+    """Return a function or module of `mutagrad` that has not been asked for before; `known` lists all of them."""
     if name in FUNCTIONS:
         return getattr(import_module(f"mutagrad.{FUNCTIONS[name]}"), name)
     if name in MODULES:
         return import_module(f"mutagrad.{name}")
-    raise AttributeError(f"module 'mutagrad' has no attribute {name!r}")
+    meant = import_module("mutagrad.base.spelling").hint(name, known())
+    raise AttributeError(f"module 'mutagrad' has no attribute {name!r}{meant}")
 
 
 def load_all() -> None:

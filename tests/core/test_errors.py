@@ -149,3 +149,18 @@ def test_cells_are_named_as_ipython_names_them(monkeypatch: pytest.MonkeyPatch) 
     shell = SimpleNamespace(compile=SimpleNamespace(format_code_name=names.get))
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert "  at Cell In[2], line 1: mg.ones(3).reshape(7)" in said("mg.ones(3).reshape(7)\n", "/tmp/ipykernel_7/1.py")
+
+
+MISSPELT = {"mg.sofmax": "softmax", "mg.float23": "float32", "x.sofmax": "softmax", "x.expnad": "expand", "mg.Tensor.sofmax": "softmax", "mg.nn.Linaer": "Linear",
+            "F.sofmax": "softmax", "mg.linalg.slove": "solve", "mg.optim.Adma": "Adam", "mg.nn.Linear(1, 1).wieght": "weight", "mg.nn.init.xavier_unifrom_": "xavier_uniform_"}
+
+
+def test_a_misspelt_name_is_told_from_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    x = mg.ones(2)
+    for wrong, meant in MISSPELT.items():
+        with pytest.raises(AttributeError) as raised:
+            eval(wrong, {"mg": mg, "F": F, "x": x})
+        sys.__excepthook__(raised.type, raised.value, None)
+        said = capsys.readouterr().err
+        assert f"Did you mean: '{meant}" in said and said.count("Did you mean") == 1, said
+    assert not hasattr(mg, "nothing_like_it") and not hasattr(mg, "_sofmax")

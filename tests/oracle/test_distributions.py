@@ -274,3 +274,92 @@ def test_a_cached_transform_maps_back_exactly() -> None:
     p = mg.full((3,), 20.0, requires_grad=True)  # tanh is 1 in float32, and has no inverse there
     d = mg.distributions.TransformedDistribution(mg.distributions.Normal(p, 1.0), [mg.distributions.TanhTransform(cache_size=1)], validate_args=False)
     assert bool(d.log_prob(d.rsample()).isfinite().all())
+
+
+# What Python itself gives to classes, and what PyTorch has by accident.
+NOT_ASKED = {"__orig_bases__", "__parameters__", "__slots__", "__firstlineno__", "__static_attributes__", "_is_protocol"}
+
+
+@pytest.mark.parametrize("name", torch.distributions.__all__)
+def test_a_class_has_pytorchs_attributes_and_bases(name: str) -> None:
+    theirs, ours = getattr(torch.distributions, name), getattr(mg.distributions, name)
+    if isinstance(theirs, type):
+        assert set(dir(theirs)) - set(dir(ours)) <= NOT_ASKED
+        assert {base.__name__ for base in theirs.__mro__} <= {base.__name__ for base in ours.__mro__}
+
+
+def test_modules_have_pytorchs_public_names() -> None:
+    for module in ("", "constraints", "transforms", "utils", "kl", "constraint_registry"):
+        theirs, ours = (getattr(lib.distributions, module) if module else lib.distributions for lib in (torch, mg))
+        assert set(getattr(theirs, "__all__", ())) <= set(dir(ours)), module
+
+
+@pytest.mark.filterwarnings("ignore:Singular sample")
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_instances_and_their_expansions_are_pytorchs_under_a_seed(case: Any) -> None:
+    name, given, value = case
+    made = [build(library, name, given)[0] for library in (mg, torch)]
+    assert {k for k in vars(made[1]) if not hasattr(made[0], k)} == set()
+    plain = repr(made[1].support)
+    if name not in ("Multinomial", "Pareto", "Uniform", "GeneralizedPareto", "Binomial"):  # which print numbers
+        assert repr(made[0].support) == plain
+    wide = [one.expand((2, *one.batch_shape)) for one in made]
+    for ours, theirs in (made, wide):
+        assert tuple(ours.batch_shape) == tuple(theirs.batch_shape)
+        for how in ("sample", "rsample"):
+            if how == "sample" or theirs.has_rsample:
+                drawn = []
+                for library, one in ((mg, ours), (torch, theirs)):
+                    library.manual_seed(7)
+                    drawn.append(getattr(one, how)((4,)).detach())
+                assert str(drawn[0].dtype).replace("mutagrad", "torch") == str(drawn[1].dtype)
+                np.testing.assert_allclose(drawn[0].numpy(), drawn[1].numpy(), 1e-9, 1e-12)
+        for what in ("mean", "variance", "mode", "entropy", "log_prob"):
+            if (name, what) not in ELSEWHERE and (name, what, theirs) != ("Multinomial", "entropy", wide[1]):  # PyTorch's expand forgets a part
+                found = [answered(lib, one, what, value) for lib, one in ((mg, ours), (torch, theirs))]
+                assert (found[0] is None) == (found[1] is None), what
+                if found[0] is not None:
+                    np.testing.assert_allclose(*found, 1e-6, 1e-9, err_msg=what)
+
+
+def answered(library: Any, one: Any, what: str, value: Any) -> Any:
+    try:
+        found = getattr(one, what)
+        found = found(library.tensor(np.array(value))) if what == "log_prob" else found() if what == "entropy" else found
+    except (NotImplementedError, ValueError):  # a value that does not fit the expanded batch
+        return None
+    return found.detach().numpy()
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if issubclass(getattr(torch.distributions, c[0]), torch.distributions.ExponentialFamily)], ids=lambda c: c[0])
+def test_members_of_the_exponential_family_say_what_they_are(case: Any) -> None:
+    name, given, _ = case
+    found = []
+    for library in (mg, torch):
+        made, _ = build(library, name, given)
+        theta = made._natural_params
+        found.append([*(t.detach().numpy() for t in theta), made._log_normalizer(*theta).detach().numpy()])
+        try:
+            found[-1].append(np.array(made._mean_carrier_measure))
+        except NotImplementedError:
+            found[-1].append(np.array(np.nan))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, 1e-9, 1e-12)
+
+
+def test_a_mixture_has_pytorchs_parts() -> None:
+    for library in (mg, torch):
+        d = library.distributions
+        mixture = d.MixtureSameFamily(d.Categorical(logits=library.zeros(3)), d.Independent(d.Normal(library.zeros(4, 3, 2), 1.0), 1))
+        assert mixture._component_distribution is mixture.component_distribution and mixture._mixture_distribution is mixture.mixture_distribution
+        assert mixture._num_component == 3 and mixture._event_ndims == 1 and tuple(mixture._pad(library.zeros(4, 2)).shape) == (4, 1, 2)
+        assert tuple(mixture._pad_mixture_dimensions(library.zeros(3)).shape) == (1, 3, 1)
+        assert tuple(mixture.expand((5, 4)).mean.shape) == (5, 4, 2) and tuple(mixture.mean.shape) == (4, 2)
+
+
+def test_parameters_are_the_very_tensors() -> None:
+    for library in (mg, torch):
+        loc, scale = library.zeros(3, requires_grad=True), library.ones(3)
+        normal = library.distributions.Normal(loc, scale)
+        assert normal.loc is loc and normal.scale is scale
+        assert library.broadcast_tensors(loc, library.ones(1))[0] is loc

@@ -137,8 +137,7 @@ def test_what_a_subclass_says_itself() -> None:
         __torch_function__ = mg._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     assert type(mg.ones(2).as_subclass(Silent) + 1) is mg.Tensor
-    with pytest.raises(NotImplementedError, match="memory of its own"):
-        mg.Tensor._make_wrapper_subclass(Silent, (2,))
+    assert not hasattr(Silent, "_make_wrapper_subclass")  # nothing asks __torch_dispatch__, by which one would compute
 
 
 class Counting(TorchFunctionMode):

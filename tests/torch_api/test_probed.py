@@ -110,8 +110,23 @@ def test_small_names() -> None:
     assert "inductor" not in mg._dynamo.list_backends()
     with pytest.raises(NotImplementedError):
         mg.TensorType.get()
-    with mg.as_torch() as torch, pytest.raises(AttributeError):
-        torch._dynamo.explain  # noqa: B018
+
+
+def test_explain_tells_what_was_compiled() -> None:
+    pytest.importorskip("jax", reason="pip install 'mutagrad[xla]'")
+    with mg.as_torch() as torch:
+        told = torch._dynamo.explain(lambda x, y: (x * y).sin())(mg.ones(2), mg.ones(2))
+        assert (told.graph_count, told.graph_break_count, told.break_reasons) == (1, 0, []) and told.op_count > 0
+        told = torch._dynamo.explain(lambda x: x * 2 if x.sum() > 0 else x, mg.ones(2))
+    assert (told.graph_count, told.graph_break_count) == (0, 1) and "test_probed.py" in told.break_reasons[0]
+    with pytest.raises(ValueError, match="wrong"):
+        mg._dynamo.explain(wrong)(mg.ones(2))
+    with pytest.raises(TypeError):
+        mg._dynamo.explain(3)
+
+
+def wrong(x: Any) -> Any:
+    raise ValueError("wrong")
 
 
 def test_a_gradient_that_no_sweep_sets_warns() -> None:

@@ -14,8 +14,9 @@ from ..base.errors import GradientError, Mismatch
 from ..base.layout import ANSWERING, has_own_layout, strided
 from ..base.modes import keeps_modes
 from ..base.operands import Array
-from ..core.backward import check_separate, grad
+from ..core.backward import grad
 from ..core.factory import detached, make
+from ..core.spread import check_separate
 from ..core.storage import TensorBase, check_own, memory_of
 from ..tensors.tensor import Tensor
 from .forward_ad import dual_level, make_dual, unpack_dual

@@ -1,7 +1,7 @@
 """Asking for derivatives: `backward`, `grad`, and hooks on what a sweep brings."""
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple, Union
 from weakref import ref
@@ -12,9 +12,10 @@ from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
 from ..base.layout import ANSWERING, has_own_layout
 from ..base.locks import new_lock
-from ..base.modes import OTHER_KIND, Modes, mode, tidy
+from ..base.modes import OTHER_KIND, UNRECORDED, Modes, call_with, mode, tidy
 from ..base.operands import Array
 from ..base.provenance import here
+from ..base.sockets import socket
 from .arithmetic import ON_ARRAYS, ON_TENSORS
 from .evidence import BEGUN, REFUSED, Evidence
 from .factory import detached, make, window_or_none
@@ -24,6 +25,7 @@ from .indexing import put
 from .nans import has_nan, nan_found
 from .op import RECORDED
 from .saved import SEEN_THROUGH
+from .spread import ASKED, EVER, asked, check_separate, check_told_apart, node_of, separate, shares_memory, spreading
 from .storage import Repeated, Storage, TensorBase, before_write, check_inside, histories, memory_of, same_group
 from .sweep import Sweep, SweepAcross, reaching
 from .window import Whole, Window, overlaps_itself
@@ -179,24 +181,32 @@ def running() -> Run:
 
 def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
               deposit: Callable[[Leaf, list[Any], bool], None] | None, wanted: Mapping[Writer, Callable[[Any], None]],
-              only: bool, edge: Mapping[Writer, Callable[[Any], None]] | None = None) -> None:
-    """Run one sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes that reach `wanted`."""
+              only: bool, edge: Mapping[Writer, Callable[[Any], None]] | None = None,
+              spread: Sequence[Node] = ()) -> None:
+    """Run one sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes that reach `wanted`.
+
+    `spread` are the nodes for what is wanted of windows whose elements share memory.
+    """
     if RETAINED:
         _keep_newest()
+    if ASKED:
+        spread = [*spread, *(node for node, _ in asked() if node not in spread)]
+        check_told_apart(seeds, asked(), "backward")
     arithmetic = ON_TENSORS if create_graph else ON_ARRAYS
     before, errors, across, freed = mode.now, fp_state(), others(), Freed(here())
     # What part of another sweep finds, or one that is traced, is no evidence of its own.
-    run = Run(seeds, freed, retain, edge is None and before.sweep is None and before.kind is None)
+    run = Run(seeds, freed, retain, edge is None and before.sweep is None and before.kind is None and not spread)
     if only:
-        run.useful = useful = reaching([node for node, _, _ in seeds], wanted)
+        run.useful = useful = _useful([node for node, _, _ in seeds], wanted, spread)
         run.wanted = tuple(map(ref, wanted))
     else:
         useful = None
     try:
         mode.now = Modes(before, recorded=create_graph, sweep=run)
         set_fp_state(SILENT)
-        sweep = SWEEP_ACROSS if across else SWEEP
-        sweep(arithmetic, freed, retain, deposit, wanted, useful, edge or {}).run(seeds)
+        engine = SWEEP_ACROSS if across else SWEEP
+        settings = arithmetic, freed, retain, deposit, wanted, useful, edge or {}
+        (spreading(engine, spread, *settings) if spread else engine(*settings)).run(seeds)
         for callback in run.callbacks or ():  # which may add another
             callback()
     except MemoryError as error:
@@ -208,6 +218,13 @@ def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
     if run.callbacks is not None or run.notes is not None or only:
         run.callbacks = run.notes = run.useful = None
     run.finish()
+
+
+def _useful(starts: list[Writer], wanted: Iterable[Writer], spread: Sequence[Node]) -> set[Writer]:
+    """The nodes worth visiting. What reads the memory of a spread window leads to the node of that."""
+    useful = reaching(starts, wanted)
+    memories = {node[0] for node in spread if node in useful}
+    return useful | (reaching(starts, memories) - memories) if memories else useful
 
 
 # ---------------------------------------------------------------------------------------------------------- the answers
@@ -312,6 +329,7 @@ def _rows_of_grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | Non
 def _derivatives(seeds: list[Seed], inputs: Sequence[Any], create_graph: bool, retain: bool) -> list[Any]:
     found: list[Any] = [None] * len(inputs)
     by_node: dict[Any, list[tuple[int, Window | None, Any]]] = {}
+    spread: list[Node] = []
     for i, tensor in enumerate(inputs):
         if isinstance(tensor, Node):
             by_node.setdefault(tensor, []).append((i, None, None))
@@ -321,7 +339,13 @@ def _derivatives(seeds: list[Seed], inputs: Sequence[Any], create_graph: bool, r
         if tensor._storage.writer is None:
             raise GradientError(f"grad: input {i}, of shape {tensor._array.shape}, does not require grad",
                                 fix="x.requires_grad_() before computing with it")
-        check_separate(tensor, "grad")
+        if shares_memory(tensor):
+            if len(places := _places(tensor)) > 1 or places[0][2] is not None:
+                check_separate(tensor, "grad")
+            if (node := node_of(tensor, "grad", spread)) not in spread:
+                spread.append(node)
+            by_node.setdefault(node, []).append((i, None, None))
+            continue
         for node, window, elements in _places(tensor):
             by_node.setdefault(node, []).append((i, window, elements))
 
@@ -338,7 +362,10 @@ def _derivatives(seeds: list[Seed], inputs: Sequence[Any], create_graph: bool, r
                 found[i] = part if elements is None else _put_part(found[i], inputs[i], elements, part)
         return take
 
-    run_sweep(seeds, create_graph, retain, None, {node: keep(node) for node in by_node}, True)
+    if spread:
+        known = [node for node, _ in asked()]
+        check_told_apart(seeds, [(node, EVER) for node in spread if node not in known], "grad")
+    run_sweep(seeds, create_graph, retain, None, {node: keep(node) for node in by_node}, True, None, spread)
     if IN_USE:
         found = [RECORDED.joined(g, x) if g is not None and isinstance(x, TensorBase) else g
                  for g, x in zip(found, inputs)]
@@ -351,16 +378,6 @@ def _put_part(found: Any, tensor: Any, elements: Any, part: Any) -> Any:
     found = make(np.zeros(array.shape, array.dtype)) if found is None else found
     put(RECORDED.reshape(found, (array.size,)), (elements,), part, "grad", accumulate=True)
     return found
-
-
-def check_separate(tensor: TensorBase, what: str) -> None:
-    """Raise where elements of a tensor are the same memory, and so have no gradients of their own."""
-    array = tensor._array
-    if overlaps_itself(array.shape, array.strides, array.itemsize):
-        raise GradientError(f"{what}: a tensor of shape {array.shape} whose elements share memory "
-                            "has no gradient of its own",
-                            why="expand, unfold or as_strided made several of its elements the same",
-                            fix="x = x.clone() first")
 
 
 def _told(wanted: TensorBase | Node) -> str:
@@ -449,6 +466,9 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     tensor = leaf.tensor()
     if tensor is None:
         return
+    if holder[0].__class__ is list:
+        _add_rows(tensor, holder.pop())
+        return _call_after(leaf, tensor)
     g = ON_ARRAYS.own(holder, tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1])
     if leaf.window is not None and not windowed:
         g = np.asarray(ON_ARRAYS.take(g, leaf.window, False))
@@ -457,6 +477,27 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     _add_grad(tensor, make(_shaped(g, leaf, tensor)), False)
     if leaf.after is not None:
         _call_after(leaf, tensor)
+
+
+_deposit.takes_rows = True  # type: ignore[attr-defined]
+
+
+def _add_rows(tensor: TensorBase, pending: list[tuple[Any, Array]]) -> None:
+    """Add what arrived for rows of a matrix to its `.grad`, which is sparse if nothing else is."""
+    rows, values = [], []
+    for (_, _, _, index), g in pending:
+        numbers = index[0].reshape(-1)
+        kept = slice(None) if index.left_out is None else numbers != index.left_out
+        rows.append(numbers[kept])
+        values.append(g.reshape(numbers.size, tensor._array.shape[1])[kept])
+    at, found = np.concatenate(rows), np.concatenate(values).astype(tensor._array.dtype, copy=False)
+    with _adding:
+        old: Any = tensor._grad
+        if old is None or has_own_layout((old,)):
+            new = socket("sparse").of_rows(at, make(found), tensor._array.shape)
+            tensor._grad = new if old is None else old + new
+        else:
+            call_with(UNRECORDED, put, old, (at,), make(found), "grad", accumulate=True)
 
 
 def _shaped(g: Array, leaf: Leaf, tensor: TensorBase) -> Array:
@@ -503,6 +544,8 @@ def _add_grad(tensor: TensorBase, g: TensorBase, create_graph: bool) -> None:
         old = tensor._grad
         if old is None:
             tensor._grad = g
+        elif ANSWERING and has_own_layout((old,)):
+            tensor._grad = g + old  # type: ignore[operator]
         elif (create_graph or old._storage.writer is not None or not old._array.flags.c_contiguous
                 and overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize)):
             tensor._grad = old + g
@@ -541,7 +584,8 @@ def register_hook(tensor: TensorBase, hook: Callable[[Any], Any]) -> RemovableHa
     writer = _writer(tensor, "register_hook")
     if OTHER_KIND and (level := real_kind()) is not None:
         level.before_user_code("a hook", [tensor._array])
-    check_separate(tensor, "register_hook")
+    if shares_memory(tensor):
+        writer = separate(tensor, "register_hook")
     return enter_hook(writer, hook, window_or_none(tensor))
 
 
@@ -586,7 +630,8 @@ def retain_grad(tensor: TensorBase) -> None:
     """Keep the gradient of a computed tensor as it is when a sweep begins. (A leaf that was written reports as one.)"""
     writer, leaf = _writer(tensor, "retain_grad"), tensor._storage.leaf
     if (leaf is None or leaf.tensor() is not tensor) and not retains_grad(tensor):
-        check_separate(tensor, "retain_grad")
+        if shares_memory(tensor):
+            writer = separate(tensor, "retain_grad")
         enter_hook(writer, _Keeper(tensor), window_or_none(tensor), _keeper_key(tensor))
         number, asked = id(tensor), RETAINED if tensor._offset is None else RETAINED_VIEWS
         asked[number] = ref(tensor, lambda _: asked.pop(number, None))

@@ -169,13 +169,16 @@ def _record_code(op: Op, arrays: list[str]) -> str:
         "            node.whole = UNKNOWN_SHAPE",
         indent(_window_code(op, arrays), " " * 12),
         indent(_save_code(op, arrays), " " * 12),
-        "            storage.writer = node")
+        "            storage.writer = node",
+        "    elif mode.now.inference:",
+        "        storage.inference = True")
 
 
 def _unrecorded_code(op: Op) -> list[str]:
     """Return lines that note where history ends in an operation without derivative, such as a comparison."""
-    return [f"    if {x}._storage.writer is not None: compared(OP.name, {x}._storage.writer)"
-            for x in ARGUMENTS[:len(op.inputs)]]
+    return [*(f"    if {x}._storage.writer is not None: compared(OP.name, {x}._storage.writer)"
+              for x in ARGUMENTS[:len(op.inputs)]),
+            "    if NOT_RECORDING and mode.now.inference and not mode.now.recorded: storage.inference = True"]
 
 
 # What gives truth values.

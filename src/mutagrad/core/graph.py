@@ -222,13 +222,15 @@ def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Array,
                index: Index | None) -> tuple[int, Shape, Shape, Index | None]:
     """Of a window that overlaps itself, the part that does not: what arrives for the rest is summed into it.
 
-    Where `expand` repeated a dimension the window has size one, and accumulating into it unbroadcasts. Other overlaps
-    (`unfold`, `as_strided`) become an index of positions in the storage, in which duplicates add up.
+    Where `expand` repeated a dimension the window has size one, and accumulating into it unbroadcasts. A stride of such
+    a dimension moves nothing: it keeps how often it was repeated, and is no multiple of an element's size, as all
+    others are, so that only the same repetition is the same window. Other overlaps (`unfold`, `as_strided`) become an
+    index of positions in the storage, in which duplicates add up.
     """
     item = buffer.itemsize
     unexpanded = tuple(1 if t == 0 else n for n, t in zip(shape, strides))
     if index is None and not overlaps_itself(unexpanded, strides, item):
-        return offset, unexpanded, strides, None
+        return offset, unexpanded, tuple(n * item + 1 if t == 0 else t for n, t in zip(shape, strides)), None
     places = positions(offset, shape, strides, item)
     return 0, (buffer.size,), (item,), (places if index is None else places[index],)
 

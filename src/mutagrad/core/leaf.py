@@ -6,14 +6,16 @@ from typing import Any, TypeVar
 
 from ..arrays.kinds import IN_USE, device_of, is_plain
 from ..base.errors import BadArgument, BadData, BadValue, DTypeError, GradientError, NotSupported, ShapeError
+from ..base.layout import has_own_layout
 from ..base.modes import OTHER_KIND
 from ..base.operands import Array
 from ..base.provenance import to_user
-from .backward import RETAINED, RETAINED_VIEWS, check_separate, retains_grad
+from .backward import RETAINED, RETAINED_VIEWS, retains_grad
 from .dtypes import FLOAT, of_array
 from .evidence import cut
 from .factory import window_or_none
 from .graph import Leaf, Node, ViewOf, window_of
+from .spread import check_separate
 from .storage import Storage, TensorBase, another_history, check_inside, part_history, repeated_history
 from .sweep import OUTPUT
 from .window import overlaps_itself
@@ -107,6 +109,11 @@ def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
         check_inside(tensor)
     if value is tensor:
         raise GradientError("grad: a tensor cannot be its own gradient", fix="x.grad = x.detach().clone()")
+    if value is not None and has_own_layout((value,)):
+        if value.shape != tensor._array.shape or value.dtype is not of_array(tensor._array.dtype):  # type: ignore[attr-defined]
+            raise ShapeError("grad: a sparse gradient must have the shape and type of its tensor")
+        tensor._grad = value
+        return
     if value is not None and (value._array.shape != tensor._array.shape or value._array.dtype != tensor._array.dtype):
         raise ShapeError(f"grad: a tensor of type {of_array(tensor._array.dtype)} and shape {tensor._array.shape} "
                          f"cannot have {of_array(value._array.dtype)} of shape {value._array.shape} as its gradient",

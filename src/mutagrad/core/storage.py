@@ -28,7 +28,7 @@ from ..arrays.kinds import IN_USE, host, is_frozen, real_kind, share_memory
 from ..base.counters import counters
 from ..base.errors import OverlapError
 from ..base.locks import new_lock
-from ..base.modes import OTHER_KIND
+from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
 from ..base.operands import Array, Operand
 from .window import Shape, extent
 
@@ -43,15 +43,17 @@ class Storage:
 
     `detach()` gives a second history over the same memory: a Storage whose `root` is the first one, which keeps the
     version and the ledger for both. `leaf` is where `x.grad` is reported, however often x has been written since.
+    `inference` is there only if it is True: that spares all others a store.
     """
 
-    __slots__ = ("buffer", "writer", "version", "ledger", "root", "leaf")
+    __slots__ = ("buffer", "writer", "version", "ledger", "root", "leaf", "inference")
     buffer: Array
     writer: Any
     version: int
     ledger: Ledger | None
     root: Storage | None
     leaf: Any
+    inference: bool  # made in inference mode
     start = 0
     group: Storage | None = None
     origin: tuple[ref[Any], int, Storage] | None = None
@@ -110,7 +112,14 @@ def new_storage(buffer: Array, root: Storage | None = None, start: int = 0) -> S
     storage.root = root
     storage.writer = storage.leaf = storage.ledger = None
     storage.version = 0
+    if NOT_RECORDING and (now := mode.now).inference and not now.recorded:
+        storage.inference = True
     return storage
+
+
+def made_in_inference(tensor: TensorBase) -> bool:
+    """Return whether the memory of a tensor was made in inference mode; a view of older memory was not."""
+    return getattr(memory_of(tensor), "inference", False)
 
 
 def _part(start: int, group: Storage | None) -> Part:

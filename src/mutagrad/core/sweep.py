@@ -40,7 +40,7 @@ from ..base.errors import GradientError
 from ..base.modes import call_with, mode
 from ..base.provenance import describe
 from .graph import Adjoint, Freed, Leaf, Node, Writer
-from .window import As, Whole, Window, covers, index_of, shape_of
+from .window import As, Rows, Whole, Window, covers, index_of, shape_of
 
 if TYPE_CHECKING:
     from .arithmetic import Arithmetic
@@ -215,11 +215,17 @@ class Sweep:
         return buffer
 
     def take_leaf(self, leaf: Leaf, holder: list[Any]) -> bool:
-        """Make one adjoint of what arrived at a leaf; and whether it is of its window alone, as all came through it."""
+        """Make one adjoint of what arrived at a leaf; and whether it is of its window alone, as all came through it.
+
+        Where all are rows whose gradient is to be sparse, and it is deposited, they stay as they are.
+        """
         if holder[0].__class__ is not list:
             return False
         pending = holder.pop()
         own = leaf.window
+        if pending and getattr(self.deposit, "takes_rows", False) and own is None and _are_rows(pending, leaf.whole[0]):
+            holder.append(pending)
+            return False
         if own is not None and pending and all(w == own if w.__class__ is int
                                                else w is not None and w[3] is None and w == own for w, _ in pending):
             holder.append(self.arithmetic.total([g for _, g in pending]))
@@ -366,6 +372,11 @@ class SweepAcross(Sweep):
                 raise
             return refusal.instead(lambda g, saved: list(node.op.reverse(self.arithmetic.xp, g, saved, inputs)),
                                    g, node.saved)
+
+
+def _are_rows(pending: list[tuple[Any, Adjoint]], shape: Sequence[int]) -> bool:
+    """Whether all that arrived is for rows of a matrix that is to have a sparse gradient."""
+    return all(w.__class__ is tuple and w[3].__class__ is Rows and w[1] == shape for w, _ in pending)
 
 
 def accumulates(node: Node) -> bool:

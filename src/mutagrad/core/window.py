@@ -33,6 +33,12 @@ class As(NamedTuple):
     index: Any
 
 
+class Rows(tuple[Array]):
+    """An index of rows of a matrix, of which a leaf gets a gradient that holds no others; none for `left_out`."""
+
+    left_out: int | None = None
+
+
 @lru_cache(maxsize=4096)
 def dense_strides(shape: Shape, itemsize: int) -> Shape:
     """Return the strides of a C-contiguous array."""

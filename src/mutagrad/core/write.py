@@ -194,7 +194,7 @@ def _repeat(other: Repeated, node: Node | None, storage: Storage) -> None:
     other.version += 1
     np.copyto(other.buffer, other.shared)
     if node is None:
-        other.writer = other.leaf
+        other.writer = other.leaf or other.writer  # what was computed keeps its history
     else:
         _follow_repeated(other, storage, node)
     tell_aliases(over(other), None if node is None else other.writer)

@@ -6,21 +6,22 @@ from collections.abc import Sequence
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
 from ..core.size import Size
-from ..nn.functional import binary_cross_entropy_with_logits
+from ..nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from ..ops.create.create import arange, full_like
 from ..ops.math.elementwise import where
 from ..ops.random.sampling import bernoulli
 from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from . import constraints
-from .distribution import Distribution, numbers_or_tensors
+from .distribution import numbers_or_tensors
+from .exp_family import ExponentialFamily
 from .like import like
 from .logits import BinaryLogits
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(BinaryLogits, Distribution):
+class Bernoulli(BinaryLogits, ExponentialFamily):
     """
     >>> import mutagrad as mg
     >>> mg.distributions.Bernoulli(mg.tensor([0.25, 1.0])).mean
@@ -29,6 +30,7 @@ class Bernoulli(BinaryLogits, Distribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
+    _mean_carrier_measure = 0.0
     has_enumerate_support = True
 
     def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None,
@@ -37,6 +39,13 @@ class Bernoulli(BinaryLogits, Distribution):
         given, = numbers_or_tensors(self.__dict__[name])
         self.__dict__[name] = given
         super().__init__(given.shape, validate_args=validate_args)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        return -logsigmoid(-x)
 
     @property
     def param_shape(self) -> Size:
@@ -68,5 +77,5 @@ class Bernoulli(BinaryLogits, Distribution):
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(2, **like(self._given)).reshape(-1, *(1,) * len(self._batch_shape))
+        values = arange(2, **like(self._param)).reshape(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

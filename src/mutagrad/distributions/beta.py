@@ -3,16 +3,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..ops.math.special import lgamma
 from ..ops.shape.shape import stack
 from ..tensors.tensor import Tensor
 from . import constraints
 from .dirichlet import Dirichlet
-from .distribution import Distribution, numbers_or_tensors
+from .distribution import numbers_or_tensors
+from .exp_family import ExponentialFamily
 
 __all__ = ["Beta"]
 
 
-class Beta(Distribution):
+class Beta(ExponentialFamily):
     """The first of two Dirichlet probabilities.
 
     >>> import mutagrad as mg
@@ -29,6 +31,13 @@ class Beta(Distribution):
                  validate_args: bool | None = None) -> None:
         self._dirichlet = Dirichlet(stack(numbers_or_tensors(concentration1, concentration0), -1), validate_args)
         super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration1, self.concentration0
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        return lgamma(x) + lgamma(y) - lgamma(x + y)
 
     @property
     def concentration1(self) -> Tensor:

@@ -109,6 +109,9 @@ class dependent_property(property, _Dependent):
         return dependent_property(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
+_DependentProperty = dependent_property
+
+
 def is_dependent(constraint: Any) -> bool:
     """Return whether only an instance of the distribution can tell.
 

@@ -11,13 +11,13 @@ from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma, xlogy
 from ..tensors.tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .gamma import standard_gamma
 
 __all__ = ["Dirichlet"]
 
 
-class Dirichlet(Distribution):
+class Dirichlet(ExponentialFamily):
     """Rows of probabilities; a larger concentration makes a position likelier to have more.
 
     >>> import mutagrad as mg
@@ -35,6 +35,13 @@ class Dirichlet(Distribution):
                            fix="Dirichlet(mutagrad.tensor([1.0, 2.0]))")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.concentration,)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        return lgamma(x).sum(-1) - lgamma(x.sum(-1))
 
     @property
     def mean(self) -> Tensor:

@@ -1,6 +1,8 @@
 """Distributions of the exponential family."""
 from __future__ import annotations
 
+from typing import Any
+
 from ..autograd import enable_grad, grad
 from ..base.errors import NotSupported
 from ..base.modes import keeps_modes
@@ -31,13 +33,13 @@ class ExponentialFamily(Distribution):
         raise NotSupported(f"{type(self).__name__}: has no _natural_params",
                            why="a distribution of the exponential family says what they are")
 
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+    def _log_normalizer(self, *natural_params: Any, **settings: Any) -> Tensor:
         """F(theta)."""
         raise NotSupported(f"{type(self).__name__}: has no _log_normalizer",
                            why="a distribution of the exponential family says what it is")
 
     @property
-    def _mean_carrier_measure(self) -> Tensor:
+    def _mean_carrier_measure(self) -> Tensor | float:
         """The mean of k(x)."""
         raise NotSupported(f"{type(self).__name__}: has no _mean_carrier_measure", why="the entropy depends on it")
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from ..ops.create.create import empty, zeros_like
 from ..tensors.tensor import Tensor
 from . import constraints
-from .distribution import Distribution, numbers_or_tensors
+from .distribution import numbers_or_tensors
+from .exp_family import ExponentialFamily
 from .like import like
 
 __all__ = ["Exponential"]
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """Waiting times for something that happens at this rate.
 
     >>> import mutagrad as mg
@@ -22,11 +23,19 @@ class Exponential(Distribution):
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
+    _mean_carrier_measure = 0.0
     has_rsample = True
 
     def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.rate, = numbers_or_tensors(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        return -(-x).log()
 
     @property
     def mean(self) -> Tensor:

@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
+from ..autograd import enable_grad
 from ..core.dtypes import finfo
 from ..ops.math.elementwise import where
 from ..ops.math.special import lgamma
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
-from .gamma import standard_gamma
+from .gamma import Gamma
 
 __all__ = ["FisherSnedecor"]
 
@@ -31,6 +33,16 @@ class FisherSnedecor(Distribution):
         self.df1, self.df2 = numbers_or_tensors(df1, df2)
         super().__init__(self.df1.shape, validate_args=validate_args)
 
+    @cached_property
+    @enable_grad()
+    def _gamma1(self) -> Gamma:
+        return Gamma(self.df1 * 0.5, self.df1)
+
+    @cached_property
+    @enable_grad()
+    def _gamma2(self) -> Gamma:
+        return Gamma(self.df2 * 0.5, self.df2)
+
     @property
     def mean(self) -> Tensor:
         finite = self.df2 > 2
@@ -47,8 +59,8 @@ class FisherSnedecor(Distribution):
         return where(finite, 2 * df2 ** 2 * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2) ** 2 * (df2 - 4)), math.nan)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        shape, tiny = self._extended_shape(sample_shape), finfo(self.df1.dtype).tiny
-        above, below = (standard_gamma((df / 2).expand(*shape)) / df for df in (self.df1, self.df2))
+        tiny = finfo(self.df1.dtype).tiny
+        above, below = self._gamma1.rsample(sample_shape), self._gamma2.rsample(sample_shape)
         return (above / below.clamp(min=tiny)).clamp(min=tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:

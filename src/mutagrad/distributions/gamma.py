@@ -16,7 +16,8 @@ from ..ops.math.special import digamma, igamma, lgamma, xlogy
 from ..ops.random.generator import source
 from ..tensors.tensor import Tensor
 from . import constraints
-from .distribution import Distribution, numbers_or_tensors
+from .distribution import numbers_or_tensors
+from .exp_family import ExponentialFamily
 
 __all__ = ["Chi2", "Gamma", "standard_gamma"]
 
@@ -67,7 +68,7 @@ def standard_gamma(concentration: Tensor) -> Tensor:
 _standard_gamma = standard_gamma  # by which libraries of distributions import it
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """
     >>> import mutagrad as mg
     >>> mg.distributions.Gamma(2.0, 0.5).mean
@@ -76,11 +77,19 @@ class Gamma(Distribution):
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
+    _mean_carrier_measure = 0.0
     has_rsample = True
 
     def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = numbers_or_tensors(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        return lgamma(x + 1) - (x + 1) * (-y).log()
 
     @property
     def mean(self) -> Tensor:

@@ -38,6 +38,9 @@ class GeneralizedPareto(Distribution):
         end = self.loc - self.scale / where(bounded, self.concentration, -1.0)
         return constraints.interval(self.loc, where(bounded, end, math.inf))
 
+    def _z(self, x: Tensor) -> Tensor:
+        return (x - self.loc) / self.scale
+
     def _without_zeros(self) -> tuple[Tensor, Tensor]:
         """Where the concentration is zero, and so the distribution exponential; the concentration with one there."""
         zero = self.concentration.abs() < 1e-12
@@ -63,7 +66,7 @@ class GeneralizedPareto(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        away = (value - self.loc) / self.scale
+        away = self._z(value)
         zero, c = self._without_zeros()
         return where(zero, -away, -(1 / c + 1) * (c * away).log1p()) - self.scale.log()
 
@@ -75,7 +78,7 @@ class GeneralizedPareto(Distribution):
         tensor(-1.3863)
         """
         self._validate_sample(value)
-        away = (value - self.loc) / self.scale
+        away = self._z(value)
         zero, c = self._without_zeros()
         return where(zero, -away, -(c * away).log1p() / c)
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..base.errors import BadValue, NotSupported
 from ..tensors.tensor import Tensor
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Independent"]
 
+AnyDistribution = TypeVar("AnyDistribution", bound=Distribution)
 
-class Independent(Distribution):
+
+class Independent(Distribution, Generic[AnyDistribution]):
     """
     >>> import mutagrad as mg
     >>> d = mg.distributions

@@ -249,7 +249,7 @@ def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
 
 
 @register_kl(Independent, Independent)
-def _independent(p: Independent, q: Independent) -> Tensor:
+def _independent(p: Independent[Any], q: Independent[Any]) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotSupported("kl_divergence: of Independent with different numbers of dimensions",
                            fix="the same reinterpreted_batch_ndims")

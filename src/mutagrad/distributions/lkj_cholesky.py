@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
+from ..autograd import enable_grad
 from ..base.errors import BadValue
 from ..ops.create.create import arange
 from ..ops.math.special import mvlgamma
@@ -36,6 +38,14 @@ class LKJCholesky(Distribution):
         self.concentration, = numbers_or_tensors(concentration)
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
+    @cached_property
+    @enable_grad()
+    def _beta(self) -> Beta:
+        """How far rows go from the last axis."""
+        offsets = (arange(self.dim, **like(self.concentration)) - 1).clamp(min=0)  # the first row's is not used
+        top = self.concentration.unsqueeze(-1) + 0.5 * (self.dim - 2)
+        return Beta(offsets + 0.5, top - 0.5 * offsets, validate_args=False)
+
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draw by the onion method.
 
@@ -45,10 +55,7 @@ class LKJCholesky(Distribution):
         >>> mg.distributions.LKJCholesky(3, 1.).sample().shape
         mutagrad.Size([3, 3])
         """
-        offsets = (arange(self.dim, **like(self.concentration)) - 1).clamp(min=0)  # the first row's is not used
-        top = self.concentration.detach().unsqueeze(-1) + 0.5 * (self.dim - 2)
-        length = Beta(offsets + 0.5, top - 0.5 * offsets, validate_args=False).sample(sample_shape)
-        length = length[..., 1:].unsqueeze(-1)
+        length = self._beta.sample(sample_shape)[..., 1:].unsqueeze(-1)
         normal = randn(self._extended_shape(sample_shape), **like(self.concentration)).tril(-1)[..., 1:, :]
         factor = normal.new_zeros(self._extended_shape(sample_shape))
         factor[..., 1:, :] = length.sqrt() * normal / normal.norm(dim=-1, keepdim=True)

@@ -31,6 +31,15 @@ def _inside(probs: Tensor) -> Tensor:
     return probs.clamp(min=eps, max=1 - eps)
 
 
+def _known(owner: Any) -> Tensor:
+    """Whichever is known already."""
+    return owner.__dict__["probs" if "probs" in owner.__dict__ else "logits"]  # type: ignore[no-any-return]
+
+
+def _new_like_param(owner: Any, *data: Any, **settings: Any) -> Tensor:
+    return owner._param.new(*data, **settings)  # type: ignore[no-any-return]
+
+
 class BinaryLogits:
     """Each element is the chance of a one."""
 
@@ -45,10 +54,8 @@ class BinaryLogits:
     def probs(self) -> Tensor:
         return sigmoid(self.logits)
 
-    @property
-    def _given(self) -> Tensor:
-        """Whichever is known already."""
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
+    _param = cached_property(_known)
+    _new = _new_like_param
 
     def _set_odds(self, probs: Tensor | float | None, logits: Tensor | float | None) -> str:
         """Takes the one that is given, as it is; its name."""
@@ -69,6 +76,9 @@ class Logits:
     @enable_grad()
     def probs(self) -> Tensor:
         return softmax(self.logits, -1)
+
+    _param = cached_property(_known)
+    _new = _new_like_param
 
     def _set_odds(self, probs: Tensor | None, logits: Tensor | None) -> Tensor:
         name, value = one_of(self, probs=probs, logits=logits)

@@ -37,7 +37,7 @@ class MixtureSameFamily(Distribution):
         if not isinstance(mixture_distribution, Categorical):
             raise BadArgument("MixtureSameFamily: the first distribution chooses, and must be a Categorical",
                               fix="Categorical(logits=weights)")
-        self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
+        self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         if component_distribution.batch_shape[-1:] != mixture_distribution.param_shape[-1:]:
             raise BadArgument(f"MixtureSameFamily: {mixture_distribution.param_shape[-1]} weights for components "
                               f"of batch {tuple(component_distribution.batch_shape)}",
@@ -51,15 +51,36 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         components = self.component_distribution
         return self._with_own_expanded(
-            batch_shape, _instance, mixture_distribution=self.mixture_distribution.expand(batch_shape),
-            component_distribution=components.expand((*batch_shape, components.batch_shape[-1])))
+            batch_shape, _instance, _mixture_distribution=self.mixture_distribution.expand(batch_shape),
+            _component_distribution=components.expand((*batch_shape, components.batch_shape[-1])))
 
-    def _weights(self) -> Tensor:
-        probs = self.mixture_distribution.probs
-        return probs.reshape(*probs.shape, *(1,) * len(self.event_shape))
+    @property
+    def mixture_distribution(self) -> Categorical:
+        return self._mixture_distribution
+
+    @property
+    def component_distribution(self) -> Distribution:
+        return self._component_distribution
+
+    @property
+    def _num_component(self) -> int:
+        return self._component_distribution.batch_shape[-1]
+
+    @property
+    def _event_ndims(self) -> int:
+        return len(self.event_shape)
+
+    def _pad(self, x: Tensor) -> Tensor:
+        """A value with a dimension for the components."""
+        return x.unsqueeze(-1 - self._event_ndims)
+
+    def _pad_mixture_dimensions(self, x: Tensor) -> Tensor:
+        """Something of the mixture's batch and categories with dimensions for the batch and the event of components."""
+        more = len(self.batch_shape) - len(self.mixture_distribution.batch_shape)
+        return x.reshape(*x.shape[:-1], *(1,) * more, *x.shape[-1:], *(1,) * self._event_ndims)
 
     def _mixed(self, x: Tensor) -> Tensor:
-        return (self._weights() * x).sum(-1 - len(self.event_shape))
+        return (self._pad_mixture_dimensions(self.mixture_distribution.probs) * x).sum(-1 - self._event_ndims)
 
     @property
     def mean(self) -> Tensor:
@@ -67,7 +88,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        away = self.component_distribution.mean - self.mean.unsqueeze(-1 - len(self.event_shape))
+        away = self.component_distribution.mean - self._pad(self.mean)
         return self._mixed(self.component_distribution.variance) + self._mixed(away ** 2)
 
     @keeps_modes
@@ -81,11 +102,11 @@ class MixtureSameFamily(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        found = self.component_distribution.log_prob(value.unsqueeze(-1 - len(self.event_shape)))
+        found = self.component_distribution.log_prob(self._pad(value))
         return logsumexp(found + log_softmax(self.mixture_distribution.logits, -1), -1)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return (self.component_distribution.cdf(value.unsqueeze(-1)) * self.mixture_distribution.probs).sum(-1)
+        return (self.component_distribution.cdf(self._pad(value)) * self.mixture_distribution.probs).sum(-1)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"

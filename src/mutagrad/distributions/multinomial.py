@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
+from ..autograd import enable_grad
 from ..base.errors import NotSupported
 from ..ops.create.create import ones_like, tensor, zeros
 from ..ops.math.elementwise import where
@@ -38,6 +40,12 @@ class Multinomial(Counts):
     def support(self) -> Constraint:
         return constraints.multinomial(self.total_count)
 
+    @cached_property
+    @enable_grad()
+    def _binomial(self) -> Binomial:
+        """How often each position comes up, seen by itself."""
+        return Binomial(self.total_count, probs=self.probs, validate_args=False)
+
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = self._categorical.sample((self.total_count, *sample_shape))
         places = drawn.movedim(0, -1)
@@ -52,7 +60,7 @@ class Multinomial(Counts):
 
     def entropy(self) -> Tensor:
         n = tensor(float(self.total_count), **like(self.probs))
-        binomial = Binomial(self.total_count, probs=self.probs, validate_args=False)
+        binomial = self._binomial
         counts = binomial.enumerate_support(expand=False)[1:]
         repeats = (binomial.log_prob(counts).exp() * lgamma(counts + 1)).sum((0, -1))
         return n * self._categorical.entropy() - lgamma(n + 1) + repeats

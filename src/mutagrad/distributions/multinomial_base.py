@@ -1,6 +1,8 @@
 """Rows of counts, of draws from categories."""
 from __future__ import annotations
 
+from typing import Any
+
 from ..core.size import Size
 from ..tensors.tensor import Tensor
 from . import constraints
@@ -28,6 +30,13 @@ class Counts(Distribution):
     @property
     def logits(self) -> Tensor:
         return self._categorical.logits
+
+    @property
+    def _param(self) -> Tensor:
+        return self._categorical._param
+
+    def _new(self, *data: Any, **settings: Any) -> Tensor:
+        return self._categorical._new(*data, **settings)
 
     @property
     def param_shape(self) -> Size:

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
-from ..autograd import no_grad
+from ..autograd import enable_grad, no_grad
 from ..base.modes import keeps_modes
 from ..core.size import Size
 from ..nn.functional import logsigmoid
@@ -53,10 +54,16 @@ class NegativeBinomial(BinaryLogits, Distribution):
     def variance(self) -> Tensor:
         return self.mean / (-self.logits).sigmoid()
 
+    @cached_property
+    @enable_grad()
+    def _gamma(self) -> Gamma:
+        """Of what the rates are drawn."""
+        return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
+
     @keeps_modes
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            return poisson(Gamma(self.total_count, (-self.logits).exp(), validate_args=False).sample(sample_shape))
+            return poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -8,19 +8,29 @@ from ..ops.math.elementwise import erf
 from ..ops.math.special import erfinv
 from ..ops.random.draws import randn
 from ..tensors.tensor import Tensor
+from .exp_family import ExponentialFamily
 from .like import like
 from .location_scale import LocationScale
 
 __all__ = ["Normal"]
 
 
-class Normal(LocationScale):
+class Normal(LocationScale, ExponentialFamily):
     """
     >>> import mutagrad as mg
     >>> d = mg.distributions.Normal(0.0, 2.0)
     >>> d.log_prob(mg.tensor([0., 2.])), d.entropy()
     (tensor([-1.6121, -2.1121]), tensor(2.1121))
     """
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.loc / self.variance, -0.5 / self.variance
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        return -x ** 2 / (4 * y) + 0.5 * (-math.pi / y).log()
 
     @property
     def mean(self) -> Tensor:

@@ -9,12 +9,13 @@ from ..ops.math.special import lgamma, xlogy
 from ..ops.random.sampling import poisson
 from ..tensors.tensor import Tensor
 from . import constraints
-from .distribution import Distribution, numbers_or_tensors
+from .distribution import numbers_or_tensors
+from .exp_family import ExponentialFamily
 
 __all__ = ["Poisson"]
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """How often something happens that is expected `rate` times.
 
     >>> import mutagrad as mg
@@ -28,6 +29,13 @@ class Poisson(Distribution):
     def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.rate, = numbers_or_tensors(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        return x.exp()
 
     @property
     def mean(self) -> Tensor:

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
+from ..autograd import enable_grad
 from ..ops.create.create import full_like
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma
@@ -11,7 +13,7 @@ from ..ops.random.draws import randn
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
-from .gamma import standard_gamma
+from .gamma import Chi2
 from .like import like
 
 __all__ = ["StudentT"]
@@ -34,6 +36,11 @@ class StudentT(Distribution):
         self.df, self.loc, self.scale = numbers_or_tensors(df, loc, scale)
         super().__init__(self.df.shape, validate_args=validate_args)
 
+    @cached_property
+    @enable_grad()
+    def _chi2(self) -> Chi2:
+        return Chi2(self.df)
+
     @property
     def mean(self) -> Tensor:
         return where(self.df <= 1, full_like(self.loc, math.nan), self.loc)
@@ -50,7 +57,7 @@ class StudentT(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         normal = randn(shape, **like(self.df))
-        squares = standard_gamma((self.df / 2).expand(*shape)) * 2
+        squares = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (normal * (squares / self.df).rsqrt())
 
     def _log_scale(self) -> Tensor:

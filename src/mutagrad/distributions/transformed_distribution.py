@@ -95,7 +95,7 @@ class TransformedDistribution(Distribution):
             y = x
         return sum_rightmost(self.base_dist.log_prob(y), event - len(self.base_dist.event_shape)) - stretched
 
-    def _turned(self, probability: Tensor) -> Tensor:
+    def _monotonize_cdf(self, probability: Tensor) -> Tensor:
         """One minus it, where the transforms together fall."""
         sign = ComposeTransform(self.transforms).sign
         return probability if isinstance(sign, int) and sign == 1 else sign * (probability - 0.5) + 0.5
@@ -103,10 +103,10 @@ class TransformedDistribution(Distribution):
     def cdf(self, value: Tensor) -> Tensor:
         for transform in reversed(self.transforms):
             value = transform._inv_call(value)
-        return self._turned(self.base_dist.cdf(value))
+        return self._monotonize_cdf(self.base_dist.cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self._through(self.base_dist.icdf(self._turned(value)))
+        return self._through(self.base_dist.icdf(self._monotonize_cdf(value)))
 
 
 def _fitted(base: Distribution, shape: Size, more: int) -> Distribution:

@@ -266,18 +266,18 @@ class StackTransform(Transform):
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
-    def _parts(self, value: Tensor) -> tuple[Tensor, ...]:
+    def _slice(self, value: Tensor) -> tuple[Tensor, ...]:
         if not -value.ndim <= self.dim < value.ndim or value.shape[self.dim] != len(self.transforms):
             raise BadValue(f"StackTransform: a value of shape {tuple(value.shape)} has no {len(self.transforms)} "
                            f"places along dimension {self.dim}")
         return value.unbind(self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
-        return stack([part(piece) for part, piece in zip(self.transforms, self._parts(x))], self.dim)
+        return stack([part(piece) for part, piece in zip(self.transforms, self._slice(x))], self.dim)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return stack([part._inv_call(piece) for part, piece in zip(self.transforms, self._parts(y))], self.dim)
+        return stack([part._inv_call(piece) for part, piece in zip(self.transforms, self._slice(y))], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        parts = zip(self.transforms, self._parts(x), self._parts(y))
+        parts = zip(self.transforms, self._slice(x), self._slice(y))
         return stack([part.log_abs_det_jacobian(a, b) for part, a, b in parts], self.dim)

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
-from ..autograd import no_grad
+from ..autograd import enable_grad, no_grad
 from ..base.modes import keeps_modes
 from ..core.dtypes import float64
 from ..ops.create.create import zeros
@@ -59,17 +60,33 @@ class VonMises(Distribution):
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             shape = self._extended_shape(sample_shape)
-            away = self._drawn(self.concentration.double(), shape)
-            return ((away + math.pi + self.loc.double()) % (2 * math.pi) - math.pi).to(self.loc.dtype)
+            return ((self._drawn(shape) + math.pi + self._loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
-    def _drawn(self, concentration: Tensor, shape: Sequence[int]) -> Tensor:
+    @cached_property
+    @enable_grad()
+    def _loc(self) -> Tensor:
+        return self.loc.double()
+
+    @cached_property
+    @enable_grad()
+    def _concentration(self) -> Tensor:
+        return self.concentration.double()
+
+    @cached_property
+    @enable_grad()
+    def _proposal_r(self) -> Tensor:
+        """How far the wrapped Cauchy distribution is spread that is drawn from."""
+        concentration = self._concentration
+        tau = 1 + (1 + 4 * concentration ** 2).sqrt()
+        rho = (tau - (2 * tau).sqrt()) / (2 * concentration)
+        return where(concentration < 1e-5, 1 / concentration + concentration, (1 + rho ** 2) / (2 * rho))
+
+    def _drawn(self, shape: Sequence[int]) -> Tensor:
         """Angles around 0, by Best and Fisher's rejection from a wrapped Cauchy distribution (1979).
 
         All are drawn again as long as one is refused, and the last one that was accepted counts: as in PyTorch.
         """
-        tau = 1 + (1 + 4 * concentration ** 2).sqrt()
-        rho = (tau - (2 * tau).sqrt()) / (2 * concentration)
-        r = where(concentration < 1e-5, 1 / concentration + concentration, (1 + rho ** 2) / (2 * rho))
+        r, concentration = self._proposal_r, self._concentration
         found, done = zeros(shape, dtype=float64), None
         while done is None or not done.all():
             turn, chance, side = rand(3, *shape, dtype=float64).unbind()

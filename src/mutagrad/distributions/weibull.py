@@ -31,8 +31,12 @@ class Weibull(TransformedDistribution):
         transforms = [PowerTransform(self.concentration.reciprocal()), AffineTransform(loc=0, scale=self.scale)]
         super().__init__(base, transforms, validate_args)
 
+    @property
+    def concentration_reciprocal(self) -> Tensor:
+        return self.concentration.reciprocal()
+
     def _moment(self, k: int) -> Tensor:
-        return lgamma(1 + k * self.concentration.reciprocal()).exp()
+        return lgamma(1 + k * self.concentration_reciprocal).exp()
 
     @property
     def mean(self) -> Tensor:
@@ -40,7 +44,7 @@ class Weibull(TransformedDistribution):
 
     @property
     def mode(self) -> Tensor:
-        return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
+        return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration_reciprocal
 
     @property
     def variance(self) -> Tensor:

@@ -3,19 +3,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
 from ..arrays.kinds import anywhere
+from ..autograd import enable_grad
 from ..base.errors import BadValue
 from ..ops.create.create import arange, as_tensor
 from ..ops.linalg.cholesky import cholesky_solve, linalg_cholesky as cholesky
 from ..ops.linalg.matrices import tril_indices
+from ..ops.linalg.solving import slogdet
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, mvlgamma
 from ..ops.random.draws import randn
 from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
 from . import constraints
-from .gamma import standard_gamma
+from .exp_family import ExponentialFamily
+from .gamma import Chi2
 from .like import like
 from .logits import one_of
 from .multivariate_normal import WithCovariance, half_log_det
@@ -28,7 +32,7 @@ def mvdigamma(x: Tensor, p: int) -> Tensor:
     return digamma(x.unsqueeze(-1) - arange(p, **like(x)) / 2).sum(-1)
 
 
-class Wishart(WithCovariance):
+class Wishart(WithCovariance, ExponentialFamily):
     """The sum of the outer squares of `df` normal vectors with this covariance.
 
     >>> import mutagrad as mg
@@ -36,9 +40,11 @@ class Wishart(WithCovariance):
     tensor(-3.5310)
     """
 
-    arg_constraints = {"df": constraints.greater_than(0), "covariance_matrix": constraints.positive_definite,
-                       "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
+    arg_constraints = {"covariance_matrix": constraints.positive_definite,
+                       "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky,
+                       "df": constraints.greater_than(0)}
     support = constraints.positive_definite
+    _mean_carrier_measure = 0.0
     has_rsample = True
 
     def __init__(self, df: Tensor | float, covariance_matrix: Tensor | None = None,
@@ -61,6 +67,25 @@ class Wishart(WithCovariance):
     def _df(self) -> Tensor:
         return self.df[..., None, None]
 
+    @cached_property
+    @enable_grad()
+    def _dist_chi2(self) -> Chi2:
+        """Of the squared lengths."""
+        return Chi2(self.df.unsqueeze(-1) - arange(self._event_shape[0], **like(self.df)), validate_args=False)
+
+    @property
+    def _batch_dims(self) -> list[int]:
+        return [-1 - d for d in range(len(self._batch_shape))]
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return -self.precision_matrix / 2, (self.df - self._event_shape[0] - 1) / 2
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        n = self._event_shape[0]
+        half = y + (n + 1) / 2
+        return half * (n * math.log(2) - slogdet(-2 * x)[1]) + mvlgamma(half, n)
+
     @property
     def mean(self) -> Tensor:
         return self._df() * self.covariance_matrix
@@ -82,14 +107,17 @@ class Wishart(WithCovariance):
         >>> mg.distributions.Wishart(mg.tensor(3.), mg.eye(2)).rsample().shape
         mutagrad.Size([2, 2])
         """
-        self._triangle(sample_shape)  # PyTorch takes regular draws for singular ones, and draws once more
+        self._bartlett_sampling(sample_shape)  # PyTorch takes regular draws for singular ones, and draws once more
+        return self._bartlett_sampling(sample_shape)
+
+    def _bartlett_sampling(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Draw a triangle of normal numbers, the lengths of ever shorter vectors on its diagonal."""
         factor = self._unbroadcasted_scale_tril @ self._triangle(sample_shape)
         return factor @ factor.mT
 
     def _triangle(self, sample_shape: Sequence[int]) -> Tensor:
         shape, n = self._extended_shape(sample_shape), self._event_shape[0]
-        half = (self.df.unsqueeze(-1) - arange(n, **like(self.df))) / 2
-        found = (2 * standard_gamma(half.expand(*shape[:-1]))).sqrt().diag_embed()
+        found = self._dist_chi2.rsample(sample_shape).sqrt().diag_embed()
         rows, columns = tril_indices(n, n, -1)
         found[..., rows, columns] = randn((*shape[:-2], n * (n - 1) // 2), **like(self.df))
         return found

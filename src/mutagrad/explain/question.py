@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from ..arrays import np
+from ..base.layout import has_own_layout
 from ..core.evidence import CUTS, SWEEPS, Cut, Evidence, Step
 from ..core.graph import Node, positions
 from ..core.storage import TensorBase
@@ -73,6 +74,8 @@ class Question:
     def grad(self) -> Any:
         """Return the gradient as it is, of the elements that are meant, or None."""
         found = self.owner._grad
+        if found is not None and has_own_layout((found,)):
+            found = found.to_dense()
         if found is None or not self.part:
             return None if found is None else found._array
         index = {int(place): i for i, place in enumerate(places_of(self.owner))}

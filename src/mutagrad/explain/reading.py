@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+from ..base.layout import has_own_layout
 from ..base.provenance import OURS, describe_line
 from ..core.storage import TensorBase
 
@@ -110,7 +111,7 @@ def _names(names: dict[str, Any], wanted: list[Any], prefix: str = "", depth: in
     """Yield the names under which tensors on these storages are known, `model.layer.weight` among them."""
     for name, value in list(names.items()):
         if isinstance(value, TensorBase):
-            if any(value._storage is storage for storage in wanted):
+            if not has_own_layout((value,)) and any(value._storage is storage for storage in wanted):
                 yield prefix + name, value
         elif depth < 4 and hasattr(value, "_parameters"):
             yield from _names({**value._parameters, **value._modules, **value._buffers}, wanted, f"{prefix}{name}.",

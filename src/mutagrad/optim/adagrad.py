@@ -7,10 +7,11 @@ from ..arrays import np
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .blocks import divided_step, seen_gradient, toward
-from .elementwise import Elementwise, weight_decay_of
-from .optimizer import Group, ParamsT, count_tensor
+from .elementwise import Elementwise, stepped, weight_decay_of
+from .optimizer import Group, ParamsT, State, count_tensor
 from .replayed import filled
 from .settings import check_positive, plain
+from .sparse_gradients import entries, refuse_decay
 
 
 class Adagrad(Elementwise):
@@ -47,6 +48,17 @@ class Adagrad(Elementwise):
     def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         rate = float(plain(group["lr"])) / (1 + (step - 1) * float(group["lr_decay"]))
         return group["maximize"], weight_decay_of(group), float(group["eps"]), rate
+
+    def check_sparse(self, found: list[tuple[Group, Tensor]]) -> None:
+        for group, _ in found:
+            refuse_decay(group, "Adagrad")
+
+    def step_sparse(self, group: Group, p: Any, state: State) -> None:
+        maximize, _, eps, rate = self.hyper(group, stepped(state))
+        at, g = entries(p.grad)
+        total = state["sum"]
+        total.index_put_(at, g * g, accumulate=True)
+        p.index_put_(at, g / (total[at].sqrt() + eps) * (rate if maximize else -rate), accumulate=True)
 
     @staticmethod
     def formula(hyper: tuple[Any, ...], p: Array, g: Array, total: Array) -> tuple[Array, ...]:

@@ -19,6 +19,7 @@ from .blocks import Job, computing_type, run, vector
 from .optimizer import Group, Optimizer, State, count_tensor, evaluated
 from .replayed import filled, replayed
 from .settings import plain
+from .sparse_gradients import refuse_sparse, sparse_among
 
 byte_bounds = np.lib.array_utils.byte_bounds
 WORTH = 1 << 12  # elements from which a compiled loop is worth its call
@@ -61,13 +62,27 @@ class Elementwise(Optimizer):
         """Return the numbers of this step, the same for all parameters of a group that are at the same step_key."""
         raise NotImplementedError
 
+    def check_sparse(self, found: list[tuple[Group, Tensor]]) -> None:
+        """Raise unless a step can be made by the sparse gradients of these."""
+        refuse_sparse(found, type(self).__name__)
+
+    def step_sparse(self, group: Group, p: Any, state: State) -> None:
+        """Make a step by a sparse gradient."""
+        raise NotImplementedError
+
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = evaluated(closure)
         found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]
+        by_entries = sparse_among(found)
+        if by_entries:
+            self.check_sparse(by_entries)
+            found = [one for one in found if not any(one is other for other in by_entries)]
         for group, p in found:
             kept = [self.state[p].get(name) for name in self.kept(group)] if p in self.state else ()
             _check(p, kept, type(self).__name__)
+        for group, p in by_entries:
+            self.step_sparse(group, p, self.state[p] if self.kept(group) or self.counts else {})
         if is_replayed():
             replayed(self, found)
             return loss

@@ -6,6 +6,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from ..base.errors import BadArgument, BadValue
+from ..base.layout import has_own_layout
 from ..base.modes import RECORDED, UNRECORDED, call_with
 from ..ops.shape.shape import cat
 from ..tensors.tensor import Tensor
@@ -133,7 +134,8 @@ class LBFGS(Optimizer):
         """The gradients of all parameters as one vector of real numbers, which later sweeps do not change."""
         parts = []
         for p in self._params:
-            part = p.new_zeros(p.numel()) if p.grad is None else p.grad.detach().reshape(-1)
+            g = p.grad.to_dense() if p.grad is not None and has_own_layout((p.grad,)) else p.grad
+            part = p.new_zeros(p.numel()) if g is None else g.detach().reshape(-1)
             parts.append(part.view(part.real.dtype) if part.is_complex() else part)
         return cat(parts) if len(parts) > 1 else parts[0].clone()
 

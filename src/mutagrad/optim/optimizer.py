@@ -14,6 +14,7 @@ from ..arrays import np
 from ..arrays.kinds import device_of, host, laid_like
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadValue, NotSupported
+from ..base.layout import has_own_layout
 from ..base.modes import RECORDED, call_with
 from ..core.dtypes import float64, get_default_dtype
 from ..core.factory import make
@@ -456,6 +457,8 @@ def _fitted(value: Any, p: Tensor, key: str | None) -> Any:
         if key == "step":
             return value
         value = value.to(p.dtype) if p.is_floating_point() else value
+        if has_own_layout((value,)):
+            return value
         if device_of(value._array) is device_of(p._array):
             return value
         return make(laid_like(host(value._array, "a state is loaded"), p._array))

@@ -16,6 +16,7 @@ from ..core.write import check_writable, end_write
 from ..tensors.tensor import Tensor
 from .blocks import computing_type
 from .optimizer import Group, Optimizer, State, evaluated
+from .sparse_gradients import refuse_sparse
 
 
 class PerParameter(Optimizer):
@@ -49,6 +50,7 @@ class PerParameter(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = evaluated(closure)
         found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]
+        refuse_sparse(found, type(self).__name__)
         for _, p in found:
             self.check(p)
             check_writable(p, type(self).__name__)

@@ -5,12 +5,14 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..base.layout import has_own_layout
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .blocks import seen_gradient, toward
 from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT, State
 from .settings import check_positive, plain
+from .sparse_gradients import entries, refuse_decay
 
 
 class SGD(Elementwise):
@@ -48,6 +50,23 @@ class SGD(Elementwise):
         dampening = float(group["dampening"])
         return (group["maximize"], weight_decay_of(group), float(plain(group["lr"])), float(group["momentum"]), first,
                 1 - dampening if dampening else None, group["nesterov"])
+
+    def check_sparse(self, found: list[tuple[Group, Tensor]]) -> None:
+        for group, _ in found:
+            refuse_decay(group, "SGD")
+
+    def step_sparse(self, group: Group, p: Any, state: State) -> None:
+        g, momentum = -p.grad if group["maximize"] else p.grad, float(group["momentum"])
+        if momentum:
+            moving = state.get("momentum_buffer")
+            moving = g.clone() if moving is None else moving * momentum + g * (1 - float(group["dampening"]))
+            state["momentum_buffer"] = moving
+            g = g + moving * momentum if group["nesterov"] else moving
+        if has_own_layout((g,)):
+            at, values = entries(g)
+            p.index_put_(at, values * -float(plain(group["lr"])), accumulate=True)
+        else:  # of a gradient before that was dense
+            p.sub_(g * float(plain(group["lr"])))
 
     @staticmethod
     def formula(hyper: tuple[Any, ...], p: Array, g: Array, moving: Array | None = None) -> tuple[Array, ...]:

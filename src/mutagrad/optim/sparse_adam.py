@@ -7,16 +7,18 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import BadValue
+from ..base.layout import has_own_layout
 from ..ops.create.create import zeros_like
 from ..tensors.tensor import Tensor
 from .optimizer import Group, Optimizer, ParamsT, evaluated
 from .settings import Betas, check_betas, check_positive, plain
+from .sparse_gradients import entries
 
 
 class SparseAdam(Optimizer):
     """Adam in which a row that a step did not touch stays as it is, with its averages.
 
-    A row counts as touched where its gradient is not zero throughout.
+    Touched are the rows that a sparse gradient has; of a dense one, those where it is not zero throughout.
 
     >>> import mutagrad as mg
     >>> table = mg.nn.Embedding(3, 1, sparse=True)
@@ -50,16 +52,20 @@ class SparseAdam(Optimizer):
                     self._update(p, -p.grad if group["maximize"] else p.grad, group)
         return loss
 
-    def _update(self, p: Tensor, g: Tensor, group: Group) -> None:
+    def _update(self, p: Tensor, g: Any, group: Group) -> None:
         state = self.state[p]
         if not state:
             state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
         state["step"] += 1
-        touched = g != 0
-        rows = touched.reshape(len(g), -1).any(1) if g.ndim else touched
+        if has_own_layout((g,)):
+            at, g = entries(g)
+        else:
+            touched = g != 0
+            at = (touched.reshape(len(g), -1).any(1) if g.ndim else touched,)
+            g = g[at]
         beta1, beta2 = map(plain, group["betas"])
-        mean, square = state["exp_avg"][rows], state["exp_avg_sq"][rows]
-        mean, square = mean + (g[rows] - mean) * (1 - beta1), square + (g[rows] ** 2 - square) * (1 - beta2)
-        state["exp_avg"][rows], state["exp_avg_sq"][rows] = mean, square
+        mean, square = state["exp_avg"][at], state["exp_avg_sq"][at]
+        mean, square = mean + (g - mean) * (1 - beta1), square + (g ** 2 - square) * (1 - beta2)
+        state["exp_avg"][at], state["exp_avg_sq"][at] = mean, square
         rate = plain(group["lr"]) * sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
-        p[rows] = p[rows] - rate * mean / (square.sqrt() + group["eps"])
+        p[at] = p[at] - rate * mean / (square.sqrt() + group["eps"])

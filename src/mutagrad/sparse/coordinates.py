@@ -125,6 +125,11 @@ class Coordinates(SparseTensor):
         return rebuilt, parts
 
 
+def of_rows(rows: Array, values: Tensor, size: Sequence[int]) -> Coordinates:
+    """Return the rows of a matrix, some perhaps several times: a gradient that has no others."""
+    return Coordinates.of(index_of(rows[None]), values, size)
+
+
 def rebuilt(places: Tensor, numbers: Tensor, size: Sequence[int], coalesced: bool, requires_grad: bool) -> Coordinates:
     """Return what a pickle holds."""
     return Coordinates.of(places, numbers, size, coalesced).requires_grad_(requires_grad)

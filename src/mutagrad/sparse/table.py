@@ -18,7 +18,8 @@ ANSWERS: dict[str, Callable[..., Any]] = {}
 
 # Functions that ask a tensor only what sparse ones can tell, too: they run as they are.
 _HARMLESS = frozenset([
-    "__format__", "__hash__", "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "cuda", "double", "element_size",
+    "__format__", "__hash__", "__set__", "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "cuda", "double",
+    "element_size",
     "float", "half", "int", "is_complex", "is_floating_point", "is_signed", "is_tensor", "long", "nelement", "numel",
     "short", "size", "to_device", "type_as"])
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from builtins import int as integer  # Tensor has a method `int`
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn, SupportsFloat, TypeVar
+from typing import Any, SupportsFloat, TypeVar
 
 from ..arrays import np
 from ..arrays.kinds import address_of
 from ..base.device import CPU, device
-from ..base.errors import BadArgument, BadData, NotSupported
+from ..base.errors import BadArgument, BadData
 from ..base.layout import layout, memory_format, strided
 from ..base.modes import mode
 from ..base.operands import Array, is_pytorchs
@@ -25,7 +25,7 @@ from ..core.evidence import cut
 from ..core.factory import become, detached, results_are
 from ..core.promote import as_operand
 from ..core.size import Size
-from ..core.storage import TensorBase, memory_of, memory_offset
+from ..core.storage import TensorBase, made_in_inference, memory_of, memory_offset
 from ..ops.create import create
 from ..ops.linalg import products as linalg
 from ..ops.math import complex as complexes, elementwise
@@ -112,12 +112,6 @@ class Tensor(TensorBase):
     def _make_subclass(cls: type[AnyTensor], data: Tensor, require_grad: bool = False) -> AnyTensor:
         """Return the same memory, without history, in a subclass: how classes of parameters are written."""
         return data.detach().as_subclass(cls).requires_grad_(require_grad)
-
-    @staticmethod
-    def _make_wrapper_subclass(cls: type[Tensor], size: Sequence[int], **settings: Any) -> NoReturn:
-        raise NotSupported(f"_make_wrapper_subclass: a {cls.__name__} without memory of its own is not supported",
-                           why="nothing asks __torch_dispatch__, by which it would compute",
-                           fix="data.as_subclass(cls), and __torch_function__")
 
     def new(self, *data: Any, size: Sequence[int] | None = None, device: device | str | int | None = None) -> Any:
         """PyTorch's oldest constructor, with this type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` has values.
@@ -404,13 +398,15 @@ class Tensor(TensorBase):
         return retains_grad(self)
 
     def is_inference(self) -> bool:
-        """Return False: tensors made in inference mode are ordinary ones.
+        """Return whether it was made in inference mode. It can be used everywhere all the same.
 
         >>> import mutagrad as mg
-        >>> mg.zeros(1).is_inference()
-        False
+        >>> with mg.inference_mode():
+        ...     x = mg.ones(2)
+        >>> x.is_inference(), (x * 2).is_inference()
+        (True, False)
         """
-        return False
+        return made_in_inference(self)
 
     # ------------------------------------------------------------------------------------- as Python and NumPy take it
 

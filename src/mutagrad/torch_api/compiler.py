@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from ..arrays.kinds import is_replayed
+from ..arrays.kinds import Refused, is_replayed
 from ..base.errors import BadArgument, MissingExtra
 from ..base.package_name import called
 from ..base.provenance import to_user
@@ -75,6 +75,24 @@ def compile(model: Callable[..., Any] | None = None, *, fallback: bool | None = 
         return model
     compiled = socket("compile").Compiled(model, eager)
     return OptimizedModule(model, compiled) if isinstance(model, Module) else compiled
+
+
+def explain(f: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+    """Return a function that compiles f for the arguments it is given, and tells what became of it.
+
+    So does `explain(f, x)` at once. It is `compile(f)` called once, and then its `explain()`.
+    """
+    compile(f, fallback=False)  # refuses what cannot be compiled at all
+
+    def told(*arguments: Any, **settings: Any) -> Any:
+        compiled = socket("compile").Compiled(f, False)
+        try:
+            compiled(*arguments, **settings)
+        except Refused as error:
+            compiled.eager = str(error)
+        return compiled.explain()
+
+    return told(*arguments, **settings) if arguments or settings else told
 
 
 def is_compiling() -> bool:

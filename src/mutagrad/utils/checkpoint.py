@@ -23,9 +23,11 @@ from weakref import ref
 from ..autograd.modes import enable_grad
 from ..autograd.packing import Keeping
 from ..base.errors import BadArgument, BadValue, ChangedSince, GradientError, NotSupported
+from ..base.layout import ANSWERING
 from ..base.modes import call_with, keeps_modes, mode, push
 from ..base.provenance import describe, here
 from ..base.pytree import tree_flatten, tree_unflatten
+from ..base.sockets import socket
 from ..core.backward import run_sweep
 from ..core.dtypes import dtype
 from ..core.evidence import user_code
@@ -265,19 +267,28 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         raise BadValue(f"checkpoint: Unexpected keyword arguments: {', '.join(kwargs)}", fix="use_reentrant=False")
     if not mode.grad:
         return function(*args, **kwargs)
+    check = determinism_check != "none"
+    if not ANSWERING:
+        return _checkpointed(function, args, kwargs, use_reentrant is not False, preserve_rng_state, check)
+    function, args, kwargs, meant = socket("sparse").by_values(function, args, kwargs)
+    return meant(_checkpointed(function, args, kwargs, use_reentrant is not False, preserve_rng_state, check))
+
+
+def _checkpointed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], reentrant: bool,
+                  preserve_rng_state: bool, check: bool) -> Any:
     leaves, spec = tree_flatten((args, kwargs))
     tensors = _tensors(leaves)
     versions = [_version(t) for t in tensors]
     state = default_generator.get_state() if preserve_rng_state else None
     since = next_order()
-    first = Checkpointed((function, *args, *kwargs.values()), use_reentrant is not False)
+    first = Checkpointed((function, *args, *kwargs.values()), reentrant)
     result = call_with({"saved_hooks": push(first)}, function, *args, **kwargs)
     outputs = _tensors(tree_flatten(result)[0])
     nodes = recorded_since(outputs, since)[0]
     changed = versions != [_version(t) for t in tensors]
     if changed or wrote_outside(nodes, since) or any(_is_outer(o, since) for o in outputs):
         return result
-    check = determinism_check != "none" and not any(Argument.of(t).overlaps for t in tensors)
+    check = check and not any(Argument.of(t).overlaps for t in tensors)
     op = Recomputed(function, leaves, spec, state, outputs, nodes, since, check, first)
     _replace(outputs, op, tensors)
     return result

@@ -51,6 +51,25 @@ class Explanation:
                        for item in program.guards.items.values()]
         self.modules = len(program.guards.modules)
 
+    @property
+    def graph_count(self) -> int:
+        """How many programs there are. This and the next three are PyTorch's names."""
+        return 0 if self.eager is not None else self.programs
+
+    @property
+    def break_reasons(self) -> list[str]:
+        """Why it is not one program: it is never cut in two, but may run as it is."""
+        return [] if self.eager is None else [self.eager]
+
+    @property
+    def graph_break_count(self) -> int:
+        return len(self.break_reasons)
+
+    @property
+    def op_count(self) -> int:
+        """The size of the last program, in equations of JAX's."""
+        return 0 if self.program is None else self.equations
+
     @cached_property
     def collectives(self) -> dict[str, int]:
         """What devices exchange, and how often, in the compiled program; what is exchanged together counts once."""

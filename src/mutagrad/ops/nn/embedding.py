@@ -22,6 +22,7 @@ from ...core.indexing import put, read
 from ...core.number import number, whole_number
 from ...core.op import RECORDED, Op
 from ...core.storage import TensorBase as Tensor
+from ...core.window import Rows
 from ...core.write import new_node
 from ..shape.shape import narrow, reshape, tensor_argument, unsqueeze
 
@@ -31,11 +32,16 @@ __all__ = ["embedding", "embedding_bag"]
 _look_up = Op("embedding", None, ("x",), ("share",), {"x": lambda g, share: g if share is None else g * share})
 
 
-def _rows(weight: Tensor, index: Array, share: Array | None) -> Any:
+def _rows(weight: Tensor, index: Array, share: Array | None, sparse: bool = False, padding: int | None = None) -> Any:
+    """The rows with these numbers. If `sparse`, a leaf that is read in no other way gets a gradient of these alone."""
     result = make(take(weight._array, index))
     writer = weight._storage.writer
     if mode.grad and writer is not None:
-        node = new_node(_look_up, (writer,), (window_of(weight, (index,)),))
+        picked: tuple[Array] = (index,)
+        if sparse and is_plain(weight._array, index):
+            picked = Rows(picked)
+            picked.left_out = padding
+        node = new_node(_look_up, (writer,), (window_of(weight, picked),))
         node.saved = (share,)
         result._storage.writer = node
     return result
@@ -121,14 +127,14 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     tensor([[3., 4.],
             [1., 2.]])
 
-    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first scaled down, in the table itself. The
-    gradient is dense, whether `sparse` or not: it has the same values.
+    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first scaled down, in the table itself.
+    If `sparse`, `backward()` gives a leaf that is read in no other way a sparse gradient, of the rows that were read.
     """
     index = _numbers("embedding", input, weight)
     padding = _padding("embedding", padding_idx, weight._array.shape[0])
     if max_norm is not None:
         _limit_rows(weight, index, max_norm, norm_type)
-    return _rows(weight, index, _share(index, weight, padding, scale_grad_by_freq))
+    return _rows(weight, index, _share(index, weight, padding, scale_grad_by_freq), sparse, padding)
 
 
 # ----------------------------------------------------------------------------------------------------------------- bags
@@ -219,13 +225,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if padding is not None:
         counted = np.flatnonzero(index != padding)
         index, bag, weights = index[counted], bag[counted], None if weights is None else read(weights, (counted,))
-    return embedding_bags(weight, index, bag, count, weights, mode, scale_grad_by_freq)
+    return embedding_bags(weight, index, bag, count, weights, mode, scale_grad_by_freq, sparse)
 
 
 def embedding_bags(weight: Tensor, index: Array, bag: Array, count: int, weights: Any, mode: str,
-                   by_frequency: bool) -> Any:
+                   by_frequency: bool, sparse: bool = False) -> Any:
     """The sum, mean or largest of the rows in each bag, by the number of the bag that each is in."""
-    rows = _rows(weight, index, _share(index, weight, None, by_frequency))
+    rows = _rows(weight, index, _share(index, weight, None, by_frequency), sparse)
     if mode == "max":
         return _largest(rows, bag, count)
     total = bag_sum(rows if weights is None else rows * unsqueeze(weights, 1), bag, count)

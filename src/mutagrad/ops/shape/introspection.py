@@ -10,7 +10,7 @@ from ...base.errors import BadValue, NoDevice
 from ...base.sockets import socket
 from ...core.dtypes import of_array
 from ...core.factory import whole_memory
-from ...core.storage import TensorBase, memory_of
+from ...core.storage import TensorBase, made_in_inference, memory_of
 from .shape import tensor_argument
 
 FUNCTIONS = "_assert _assert_async _check get_device is_inference is_nonzero is_same_size is_signed"
@@ -59,14 +59,13 @@ def is_signed(input: TensorBase) -> bool:
 
 
 def is_inference(input: TensorBase) -> bool:
-    """Return whether the tensor can never take part in a derivative, which none is here.
+    """Return whether the tensor was made in inference mode. It can be used everywhere all the same.
 
     >>> import mutagrad as mg
     >>> mg.is_inference(mg.ones(2))
     False
     """
-    tensor_argument(input, "is_inference")
-    return False
+    return made_in_inference(tensor_argument(input, "is_inference"))
 
 
 def is_same_size(input: TensorBase, other: TensorBase) -> bool:

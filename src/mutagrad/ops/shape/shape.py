@@ -358,7 +358,7 @@ def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
     except ValueError:
         raise ShapeError(f"broadcast_tensors: shapes {shapes} do not broadcast",
                          fix="reshape or slice until sizes are equal or 1") from None
-    return tuple(expand(x, *common) for x in tensors)
+    return tuple(x if x._array.shape == common else expand(x, *common) for x in tensors)
 
 
 # ---------------------------------------------------------------------------------------------------------- parts of it
