@@ -403,8 +403,9 @@ def recv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = No
 # PyTorch's parts, and where they are here.
 _PARTS = {"nn": "functional", "checkpoint": "checkpoint", "device_mesh": "device_mesh", "fsdp": "fsdp",
           "tensor": "tensor"} | dict.fromkeys(("autograd", "optim", "rpc"), "others")
-_NAMES = {"TCPStore": "tcp_store"} | dict.fromkeys(("DeviceMesh", "init_device_mesh"), "device_mesh") | dict.fromkeys(
-    ("DistError", "DistNetworkError", "DistStoreError", "HashStore", "PrefixStore", "QueueEmptyError", "Store"), "store")
+_OF_STORES = "DistError", "DistNetworkError", "DistStoreError", "HashStore", "PrefixStore", "QueueEmptyError", "Store"
+_NAMES = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "TCPStore": "tcp_store"} | dict.fromkeys(
+    _OF_STORES, "store")
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,8 @@
 >>> PrefixStore("worker", store).set("host", "a"); store.get("worker/host")
 b'a'
 
-All that a store can do is a row of requests that `Table` answers: at once (`HashStore`), or in another process (`TCPStore`).
+All that a store can do is a row of requests that `Table` answers: at once (`HashStore`), or in another process
+(`TCPStore`).
 """
 from __future__ import annotations
 
@@ -124,7 +125,8 @@ class Store:
 
     def _key(self, key: str) -> bytes:
         if not isinstance(key, str):
-            raise BadArgument(f"{type(self).__name__}: a key is a text, not {type(key).__name__}", fix='store.get("key")')
+            raise BadArgument(f"{type(self).__name__}: a key is a text, not {type(key).__name__}",
+                              fix='store.get("key")')
         return key.encode()
 
     def _value(self, value: str | bytes) -> bytes:
@@ -234,7 +236,8 @@ class Store:
         return self
 
     def __reduce__(self) -> Any:
-        raise BadArgument(f"cannot pickle '{type(self).__name__}' object", why="other processes cannot share its memory",
+        raise BadArgument(f"cannot pickle '{type(self).__name__}' object",
+                          why="other processes cannot share its memory",
                           fix="make a TCPStore with the same host and port in each process")
 
 

@@ -9,6 +9,7 @@ import socket
 import struct
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from threading import Lock, Thread
 from time import monotonic, sleep
@@ -83,10 +84,8 @@ class Server:
 
 def _close(connection: socket.socket) -> None:
     """Close it, and wake the thread that waits for it."""
-    try:
+    with suppress(OSError):  # not connected, or not any more
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:  # not connected, or not any more
-        pass
     connection.close()
 
 
@@ -110,7 +109,8 @@ class TCPStore(Store):
         weakref.finalize(self, _end, self._file, self._connection, server)
         self.add(PROCESSES, 1)
         if server is not None and wait_for_workers and world_size is not None:
-            self._waited("reach", [f"the presence of {world_size} processes"], None, PROCESSES.encode(), b"%d" % world_size)
+            who = [f"the presence of {world_size} processes"]
+            self._waited("reach", who, None, PROCESSES.encode(), b"%d" % world_size)
 
     def _ask(self, name: str, *words: bytes, seconds: float | None = None) -> list[bytes]:
         with self._lock:
