@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import timedelta
 from threading import Lock, Thread
 from time import monotonic, sleep
-from typing import Any, BinaryIO
+from typing import Any
 
 from ..base.errors import NotSupported
 from .store import REQUESTS, WAIT, DistNetworkError, Store, Table
@@ -24,25 +24,25 @@ PROCESSES = "init/"  # the key by which they are counted; PyTorch's num_keys cou
 GRACE = 30.0  # seconds that an answer may take longer than it was to wait
 
 
-def write(file: BinaryIO, words: Sequence[bytes]) -> None:
+def write(file: Any, words: Sequence[bytes]) -> None:
     file.write(b"".join([COUNT.pack(len(words)), *(part for word in words for part in (COUNT.pack(len(word)), word))]))
     file.flush()
 
 
-def read(file: BinaryIO) -> list[bytes]:
+def read(file: Any) -> list[bytes]:
     """Return the words that come next."""
     return [_exactly(file, _number(file)) for _ in range(_number(file))]
 
 
-def _number(file: BinaryIO) -> int:
+def _number(file: Any) -> int:
     number: int = COUNT.unpack(_exactly(file, COUNT.size))[0]
     if number > LONGEST:
         raise ConnectionError("the other side does not speak to a store")
     return number
 
 
-def _exactly(file: BinaryIO, count: int) -> bytes:
-    found = file.read(count)
+def _exactly(file: Any, count: int) -> bytes:
+    found: bytes = file.read(count)
     if len(found) < count:
         raise ConnectionError("the other side has closed the connection")
     return found
