@@ -50,7 +50,7 @@ ALIASES = {
     "random": "ops.random.generator",
     "return_types": "base.return_types",
     "serialization": "files.serialization",
-    "storage": "tensors.typed_storage",
+    "storage": "torch_api.storage",
     "utils.collect_env": "torch_api.collect_env",
     "utils.flop_counter": "torch_api.flop_counter",
 }

@@ -81,6 +81,24 @@ def test_a_file_without_a_buffer_gets_all_of_it(value: Any, tmp_path: Any) -> No
         assert found.value.errno == kind
 
 
+@pytest.mark.parametrize("form", ["torch", "safetensors"])
+def test_a_file_is_told_when_all_is_written(form: str) -> None:
+    class Upload:
+        def __init__(self) -> None:
+            self.parts: list[bytes] = []
+            self.flushed: list[int] = []
+
+        def write(self, data: bytes) -> None:
+            self.parts.append(data)
+
+        def flush(self) -> None:
+            self.flushed.append(len(self.parts))
+
+    file = Upload()
+    mg.save(mg.ones(3), file, format=form)
+    assert file.flushed == [len(file.parts)] and mg.load(io.BytesIO(b"".join(file.parts))).tolist() == [1, 1, 1]
+
+
 def test_a_file_may_keep_what_it_is_given() -> None:
     x, file = mg.arange(600_000), Foreign()
     expected = written(x)

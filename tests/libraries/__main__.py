@@ -136,8 +136,9 @@ def main() -> None:
         python = environment(library, False)
         tests = suite(library, python, given.suites)
         here = outcomes(library, python, tests, False)
-        there = outcomes(library, environment(library, True), tests, True) if given.torch else None
-        results[library.name] = {"version": library.version, **counted(here, there)}
+        failed = any(why not in ("", "skipped") for why in here.values())
+        there = outcomes(library, environment(library, True), tests, True) if given.torch and failed else {}
+        results[library.name] = {"version": library.version, **counted(here, there if given.torch else None)}
         print(library.name, results[library.name], flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         DOCUMENT.write_text(document(results), encoding="utf-8")

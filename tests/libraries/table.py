@@ -16,12 +16,17 @@ class Library(NamedTuple):
 
 _OF_GPYTORCH = "jaxtyping==0.3.11 mpmath scikit-learn linear_operator==0.6.1 typing_extensions wadler_lindig"
 LIBRARIES = (
-    Library("torchdiffeq", "0.2.5", "tests", "https://github.com/rtqichen/torchdiffeq"),
+    Library("torchdiffeq", "0.2.5", "tests -o python_files=*_tests.py", "https://github.com/rtqichen/torchdiffeq"),
     Library("pytorch-minimize", "0.1.0", "tests"),
     Library("einops", "0.8.2", "einops/tests", needs="parameterized jax jaxlib opt_einsum", settings={"EINOPS_TEST_BACKENDS": "numpy,torch"}),
     Library("entmax", "1.3", "entmax", "https://github.com/deep-spin/entmax"),
-    Library("skorch", "1.4.0", "skorch/tests", "https://github.com/skorch-dev/skorch",
-            "scikit-learn tabulate tqdm pandas safetensors"),
+    # Without the tests of language models, which they bring from the network; and without one that asks by which of
+    # PyTorch's own functions Python's pickle restores a tensor: here it is another one, which needs no file in the pickle.
+    Library("skorch", "1.4.0", "skorch/tests -o addopts= --ignore=skorch/tests/llm "
+            "--deselect=skorch/tests/test_net.py::TestNeuralNet::test_torch_load_kwargs_forwarded_to_torch_load_unpickle",
+            "https://github.com/skorch-dev/skorch",
+            "scikit-learn joblib threadpoolctl narwhals cloudpickle tabulate tqdm pandas python-dateutil six safetensors "
+            "flaky tokenizers"),
     Library("zuko", "1.6.0", "tests", "https://github.com/probabilists/zuko"),
     Library("higher", "0.2.1", "tests", "https://github.com/facebookresearch/higher", "parameterized"),
     Library("xitorch", "0.5.1", "xitorch/_tests", "https://github.com/xitorch/xitorch"),

@@ -151,3 +151,15 @@ def test_elements_are_drawn_as_they_lie_in_memory() -> None:
     mg.manual_seed(3)
     mg.rand(3, 0)
     assert mg.equal(mg.rand_like(mg.empty(5, 7)[:, 2]), plain.flatten()[:5])
+
+
+def test_a_generator_for_each_draw_is_made_of_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(twister, "_made", lambda make=twister._made: made.append(make()) or made[-1])
+    expected = [mg.randn(3, generator=mg.Generator().manual_seed(seed)).tolist() for seed in range(3)]
+    assert expected[1] == mg.randn(3, generator=mg.Generator().manual_seed(1)).tolist() and len(made) <= 1
+    at_once = [mg.Generator().manual_seed(seed) for seed in range(3)]
+    assert [mg.randn(3, generator=g).tolist() for g in at_once] == expected  # an odd number: one is left over in each
+    assert len({id(g._source.bits) for g in at_once}) == 3
+    del at_once
+    assert mg.randn(3, generator=mg.Generator().manual_seed(2)).tolist() == expected[2]

@@ -47,6 +47,26 @@ def test_every_type(name: str, tmp_path: Any) -> None:
         assert np.shares_memory(found["x"]._array, found["y"]._array)
 
 
+class ByName(pickle.Unpickler):
+    """As where this package stands for PyTorch."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.partition(".")[0] == "torch":
+            module = module.replace("torch", "mutagrad", 1)
+        return super().find_class(module, name)
+
+
+def test_pickles_by_python() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    marked = torch.nn.Parameter(x[1])
+    marked.note = 3
+    values = [x, x.t(), torch.nn.Parameter(x[1]), torch.ones(2, requires_grad=True), torch.ones(3, dtype=torch.bfloat16), marked]
+    found = ByName(io.BytesIO(pickle.dumps(values))).load()
+    for ours, theirs in zip(found, values):
+        same(ours, theirs)
+    assert type(found[2]) is mg.nn.Parameter and found[5].note == 3
+
+
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_plain_values(protocol: int) -> None:
     values = {"a": [1, 2.5, None, True, (), [[]]], "text": "ü", "bytes": b"\x00\xff", "array": bytearray(b"ab"), "set": {1, 2}, "complex": 1 + 2j, "big": 2**70, "count": Counter("aab"),

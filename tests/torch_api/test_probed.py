@@ -63,6 +63,23 @@ def test_unit_vectors_for_several_tensors() -> None:
         _construct_standard_basis_for((mg.ones(2),), ())
 
 
+def test_what_jacobians_of_others_are_put_together_by() -> None:
+    from mutagrad.autograd.functional import _as_tuple, _grad_postprocess, _tuple_postprocess
+
+    x = mg.ones(2, requires_grad=True)
+    assert _as_tuple(x)[0] is False and _as_tuple(x, "inputs", "f")[1][0] is x and _as_tuple((x, x)) == (True, (x, x))
+    with pytest.raises(TypeError, match="The inputs given to f must be either a Tensor or a tuple of Tensors"):
+        _as_tuple([x], "inputs", "f")
+    rows = ((x * 2, x * 3), (x * 4, x * 5))
+    assert _grad_postprocess(rows, create_graph=True) is rows
+    found = _grad_postprocess(rows, create_graph=False)
+    assert not found[1][0].requires_grad
+    same(found[1][0], [4, 4])
+    assert _tuple_postprocess(found, (True, True)) is found and _tuple_postprocess(found, False) is found[0]
+    assert _tuple_postprocess(found, (True, False)) == (found[0][0], found[1][0])
+    assert _tuple_postprocess(found, (False, False)) is found[0][0]
+
+
 def test_weights_of_a_recurrent_layer_that_somebody_computes() -> None:
     layer, x = mg.nn.LSTM(2, 3), mg.ones(4, 1, 2)
     layer._flat_weights = [w * 0 for w in layer._flat_weights]

@@ -201,6 +201,16 @@ def test_a_scaler_that_is_off_passes_through() -> None:
 
 # ------------------------------------------------------------------------------------------------------ compilers and processes
 
+def test_a_compiled_module_is_one_without_jax_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[mg.compile.__module__], "find_spec", lambda name: None)
+    layer = mg.nn.Linear(2, 1)
+    with pytest.warns(UserWarning, match="JAX is not installed"):
+        compiled = mg.compile(layer)
+    assert compiled._orig_mod is layer and compiled.dynamo_ctx is layer
+    assert list(compiled.state_dict()) == ["_orig_mod.weight", "_orig_mod.bias"]
+    same(compiled(mg.ones(2)), layer(mg.ones(2)).tolist())
+
+
 def test_compiling_gives_the_function_itself() -> None:
     def f(x: Any) -> Any:
         return x * 2

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
 from importlib import import_module
 from typing import Any
@@ -51,6 +52,19 @@ def test_tensors_in_a_row_and_over_a_storage() -> None:
     assert mg._utils._rebuild_tensor_v2(x.storage(), 0, (6,), (1,), True, None).requires_grad
     with pytest.raises(NotImplementedError):
         mg._utils._rebuild_tensor_v2(x.storage(), 0, (6,), (1,), True, {1: print})
+
+
+def test_what_pickles_of_pytorch_are_made_of() -> None:
+    x, file = mg.arange(6.0), io.BytesIO()
+    mg.save(x.storage(), file)
+    storage = mg.storage._load_from_bytes(file.getvalue())
+    assert isinstance(storage, mg.storage.TypedStorage) and storage.tolist() == x.tolist()
+    made = mg._utils._rebuild_parameter(mg._utils._rebuild_tensor_v2(storage, 2, (2,), (1,), False, None), True, {})
+    assert type(made) is mg.nn.Parameter and made.tolist() == [2, 3] and made.requires_grad
+    again = mg._utils._rebuild_parameter_with_state(made.detach(), False, None, {"mark": 3})
+    assert again.mark == 3 and not again.requires_grad and again.data_ptr() == made.data_ptr()
+    with pytest.raises(NotImplementedError, match="hooks"):
+        mg._utils._rebuild_parameter(made, True, {1: print})
 
 
 def test_an_exception_from_elsewhere() -> None:

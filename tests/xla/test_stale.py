@@ -676,6 +676,28 @@ def test_objects_that_say_that_they_are_equal() -> None:
     assert [step(mg.ones(1), Always(k)).item() for k in (2.0, 3.0)] == [2, 3]
 
 
+@change
+def entry_of_a_dict_whose_keys_are_classes_and_functions() -> tuple[Callable[..., Any], Change]:
+    scales: dict[Any, float] = {mg.Tensor: 2.0, len: 3.0, abs: 5.0}
+
+    def step(x: Any) -> Any:
+        return x * scales[type(x)] * scales[len] * scales[abs]
+
+    return step, lambda: scales.update({len: 4.0})
+
+
+def test_a_cache_by_class_that_the_step_fills_is_filled_once() -> None:
+    known: dict[type, float] = {}
+
+    def step(x: Any) -> Any:
+        if type(x) not in known:
+            known[type(x)] = 2.0
+        return x * known[type(x)]
+
+    compiled = mg.compile(step)
+    assert [compiled(mg.ones(1)).item() for _ in range(4)] == [2] * 4 and len(compiled.retraces) == 2
+
+
 def test_attributes_of_arguments() -> None:
     a, b = mg.ones(1), mg.ones(1)
     a.scale, b.scale = 2.0, 3.0

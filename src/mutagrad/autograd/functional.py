@@ -236,3 +236,28 @@ def _construct_standard_basis_for(tensors: Sequence[TensorBase],
     unit = eye(sum(tensor_numels))
     columns = split(unit, list(tensor_numels), 1)
     return tuple(part.to(t.dtype, copy=True) for t, part in zip(tensors, columns))
+
+
+# What follows is not called here. Libraries import it from PyTorch to write Jacobians of their own.
+
+
+def _as_tuple(inp: OneOrMore, arg_name: str | None = None, fn_name: str | None = None) -> tuple[bool, Any]:
+    """Return whether it is a tuple, and it as one. Without a name of an argument, nothing is checked."""
+    if arg_name is not None:
+        _tuple(inp, f"The {arg_name}", fn_name or "autograd.functional")
+    return isinstance(inp, tuple), inp if isinstance(inp, tuple) else (inp,)
+
+
+def _grad_postprocess(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+    """Return tensors, or tuples of them, without their history unless it is wanted."""
+    if create_graph:
+        return inputs
+    return tuple(x.detach() if isinstance(x, TensorBase) else _grad_postprocess(x, False) for x in inputs)
+
+
+def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:
+    """Return it as the caller gave it: a flag says for each level whether a tuple was meant there."""
+    outer, inner = to_unpack if isinstance(to_unpack, tuple) else (to_unpack, True)
+    if not inner:
+        res = tuple(row[0] for row in res)
+    return res if outer else res[0]

@@ -403,12 +403,15 @@ def recv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = No
 # PyTorch's parts, and where they are here.
 _PARTS = {"nn": "functional", "checkpoint": "checkpoint", "device_mesh": "device_mesh", "fsdp": "fsdp",
           "tensor": "tensor"} | dict.fromkeys(("autograd", "optim", "rpc"), "others")
+_OF_STORES = "DistError", "DistNetworkError", "DistStoreError", "HashStore", "PrefixStore", "QueueEmptyError", "Store"
+_NAMES = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "TCPStore": "tcp_store"} | dict.fromkeys(
+    _OF_STORES, "store")
 
 
 def __getattr__(name: str) -> Any:
-    """Find the parts."""
+    """Find the parts, and what is in them."""
     if name in _PARTS:
         return import_module(f"{__name__}.{_PARTS[name]}")
-    if name in ("DeviceMesh", "init_device_mesh"):
-        return getattr(import_module(f"{__name__}.device_mesh"), name)
+    if name in _NAMES:
+        return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'mutagrad.distributed' has no attribute {name!r}")

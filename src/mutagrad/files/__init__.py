@@ -68,6 +68,8 @@ def save(obj: Any, f: FILE_LIKE, pickle_module: Any = None, pickle_protocol: int
         write_file(f, writer)
     else:
         writer(Sink(f))
+        if callable(flush := getattr(f, "flush", None)):  # by which an object of the user's knows that this was all
+            flush()
 
 
 def _plain_data(obj: Any) -> Callable[[Sink], None]:

@@ -64,7 +64,7 @@ class Sink:
         return len(view)
 
     def flush(self) -> None:
-        """Do nothing: whoever opened the file flushes it."""
+        """Do nothing: the file is flushed when all is written."""
 
 
 def pieces(array: Array) -> Iterator[memoryview]:

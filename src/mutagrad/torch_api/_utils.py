@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base.errors import BadValue, NotSupported
 from ..files.safe_unpickler import tensor_over
+from ..nn.parameter import Parameter
 from ..ops.shape.shape import cat
 from ..tensors.tensor import Tensor
 from ..tensors.typed_storage import TypedStorage
@@ -38,6 +39,21 @@ def _rebuild_tensor_v2(storage: TypedStorage, storage_offset: int, size: Sequenc
         raise NotSupported("_rebuild_tensor_v2: hooks and marks of a tensor are not supported",
                            fix="register them on the tensor")
     return _rebuild_tensor(storage, storage_offset, size, stride).requires_grad_(requires_grad)
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
+    """Return a parameter made of a tensor."""
+    if backward_hooks:
+        raise NotSupported("_rebuild_parameter: hooks of a tensor are not supported", fix="register them on the tensor")
+    return Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any,
+                                  state: dict[str, Any]) -> Parameter:
+    """Return the same, with the attributes that a program has given it."""
+    made = _rebuild_parameter(data, requires_grad, backward_hooks)
+    vars(made).update(state)
+    return made
 
 
 class ExceptionWrapper:

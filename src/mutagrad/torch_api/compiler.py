@@ -32,6 +32,11 @@ class OptimizedModule(Module):
     def forward(self, *arguments: Any, **settings: Any) -> Any:
         return self._compiled(*arguments, **settings)
 
+    @property
+    def dynamo_ctx(self) -> Callable[..., Any]:
+        """What runs in the forward's place. Programs ask by this name whether a module is a compiled one."""
+        return self._compiled
+
     def explain(self) -> Any:
         """Return what was compiled."""
         return self._compiled.explain()
@@ -72,7 +77,8 @@ def compile(model: Callable[..., Any] | None = None, *, fallback: bool | None = 
                                fix="pip install 'mutagrad[xla]'")
         warnings.warn("compile: JAX is not installed, so that the function runs as it is; "
                       "pip install 'mutagrad[xla]' brings the compiler", stacklevel=to_user())
-        return model
+        # The names in its state_dict are those that they would be with JAX.
+        return OptimizedModule(model, model) if isinstance(model, Module) else model
     compiled = socket("compile").Compiled(model, eager)
     return OptimizedModule(model, compiled) if isinstance(model, Module) else compiled
 

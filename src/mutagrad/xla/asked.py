@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy
 
+from .items import Reading
+
 UNKNOWN = object()
 LOOKUPS = {getattr, hasattr, vars}
 # Whose answer is another one in each run, though no state of the program's own changes.
@@ -82,6 +84,7 @@ def _held(value: Any, name: str) -> Any:
     return UNKNOWN
 
 
+@Reading
 def position(value: Any) -> Any:
     """Return how far an iterator, a random generator or a file has come; None for anything else."""
     if isinstance(value, random.Random):

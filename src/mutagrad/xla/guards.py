@@ -14,7 +14,7 @@ from typing import Any
 from ..nn.hooks import CHANGES
 from .asked import position
 from .flat import OURS_TO_COMPARE, Comparison
-from .items import GONE, Attribute, Item, contents, is_empty, same_value, told
+from .items import GONE, Attribute, Item, Reading, contents, is_empty, same_value, size, told
 from .notes import NOTHING, Notes, snapshot
 from .unchanged import Unchanged
 
@@ -72,11 +72,11 @@ class Guards(Notes):
                 now.attributes([container], ["cell_contents"], [value])
             elif isinstance(key, Attribute):
                 now.attributes([container], [key], [value])
-            elif key in (contents, len) and type(value) is int:
+            elif (key is contents or key is size) and type(value) is int:
                 now.equal("len", [container], [value])
             elif key is contents and isinstance(container, dict) and type(value) is tuple:
                 now.equal("tuple", [container], [value])
-            elif callable(key) or not isinstance(container, (dict, list, MappingProxyType)):
+            elif isinstance(key, Reading) or not isinstance(container, (dict, list, MappingProxyType)):
                 self.others.append(item)
             elif value is GONE:
                 now.lacking([container], [key])

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Callable
 from math import copysign
 from types import CellType, MappingProxyType
 from typing import Any, NamedTuple
@@ -20,6 +21,16 @@ class _Gone:
 GONE: Any = _Gone()
 
 
+class Reading:
+    """What is asked of a container as a whole. It stands where a key would, which may be a function or a class."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __call__(self, container: Any) -> Any:
+        return self.function(container)
+
+
 class Item(NamedTuple):
     """A value that stands in a container: a dict, a list, a cell of a closure (no key), or an attribute by its name."""
 
@@ -34,7 +45,7 @@ class Item(NamedTuple):
                 return self.container.cell_contents
             if isinstance(self.key, Attribute):
                 return getattr(self.container, self.key, GONE)
-            return self.key(self.container) if callable(self.key) else self.container[self.key]
+            return self.key(self.container) if isinstance(self.key, Reading) else self.container[self.key]
         except (KeyError, IndexError, ValueError, TypeError, AttributeError):
             return GONE
 
@@ -43,6 +54,10 @@ class Attribute(str):
     """The name of an attribute that stands in no dict: of a slot."""
 
 
+size = Reading(len)
+
+
+@Reading
 def contents(value: Any) -> Any:
     """Return what can be compared: a dict's keys, a list's size, the elements of a set, a copy of an array's values."""
     if isinstance(value, (numpy.ndarray, memoryview, array)):

@@ -41,7 +41,7 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..tensors.tensor import Tensor
 from .asked import CLOCKS, DRAWS, GENERATORS, LOOKUPS, UNKNOWN, arguments_of, asked_by, inner, position
-from .items import GONE, PLAIN, Attribute, Item, contents, is_empty
+from .items import GONE, PLAIN, Attribute, Item, Reading, contents, is_empty, size
 
 # Whose code is no part of a user's program: its own numbers are its own business.
 _LIBRARIES = {"jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "opt_einsum", "typing_extensions", "mutagrad",
@@ -409,7 +409,7 @@ class Notes:
                 self.see_value(type(module), type(module).__name__)
             for table in modules._TABLES:
                 found = module.__dict__.get(table, {})
-                self.note(Item(found, len, len(found), f"{type(module).__name__}.{table}"), module)
+                self.note(Item(found, size, len(found), f"{type(module).__name__}.{table}"), module)
                 for key in list(found):
                     self.see(found, key, f"{type(module).__name__}.{key}", module)
             for key, value in list(module.__dict__.items()):
@@ -420,11 +420,11 @@ class Notes:
         own = vars(optimizer)
         self.note(Item(own, "state", own["state"], f"{name}.state"), optimizer)
         self.note(Item(own, "param_groups", own["param_groups"], f"{name}.param_groups"), optimizer)
-        self.note(Item(own["param_groups"], len, len(own["param_groups"]), f"{name}.param_groups"))
+        self.note(Item(own["param_groups"], size, len(own["param_groups"]), f"{name}.param_groups"))
         for i, group in enumerate(own["param_groups"]):
             self.note(Item(own["param_groups"], i, group, f"{name}.param_groups[{i}]"))
             self.note(Item(group, "params", group["params"], f"{name}'s parameters"))
-            self.note(Item(group["params"], len, len(group["params"]), f"{name}'s parameters"))
+            self.note(Item(group["params"], size, len(group["params"]), f"{name}'s parameters"))
             for k, p in enumerate(group["params"]):
                 self.note(Item(group["params"], k, p, f"{name}'s parameters"))
             for key, value in group.items():
@@ -450,5 +450,6 @@ def _called(value: Any) -> str:
     return (value if isinstance(value, (type, FunctionType, ModuleType)) else type(value)).__name__
 
 
+@Reading
 def _current(variable: ContextVar[Any]) -> Any:
     return variable.get(GONE)

@@ -67,8 +67,10 @@ def _paired(name: str, x: Tensor, y: Tensor) -> None:
     check_tensors(name, x, y)
     if x._array.shape != y._array.shape:
         broadcast_tensors(x, y)
-        warnings.warn(f"{name}: x of shape {tuple(x._array.shape)} and target of shape {tuple(y._array.shape)} are "
-                      "broadcast, which is rarely meant. Please ensure they have the same size.", stacklevel=3)
+        # Programs look for PyTorch's words.
+        warnings.warn(f"{name}: a target of size {tuple(y._array.shape)} for an input of size {tuple(x._array.shape)}. "
+                      "This will likely lead to incorrect results due to broadcasting. "
+                      "Please ensure they have the same size.", stacklevel=3)
 
 
 def check_same_shape(name: str, x: Tensor, y: Tensor) -> None:

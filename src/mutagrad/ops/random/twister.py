@@ -14,6 +14,10 @@ from ...base.errors import BadValue
 
 WORDS = 624  # of a state
 FEW = 64  # words that are quicker drawn as Python's numbers are than through a Generator
+# NumPy's objects that no generator has any more. One costs fifty times as much to make as to seed anew, and there are
+# programs that make a generator for each draw.
+_UNUSED: list[tuple[Any, Any]] = []
+KEPT = 4
 
 # The layout of a state in PyTorch: seed, how many words are left before the next round, whether it was seeded, the
 # place of the next word; the words; of normal numbers what older versions kept, and the spare one; one of float32.
@@ -26,11 +30,17 @@ class Twister:
     """Words of 32 and 64 bits, one after the other. `spare` is the normal number that comes next, if there is one."""
 
     def __init__(self, seed: int) -> None:
-        # NumPy sets its error state in there, by `with`. What it seeds with is replaced at once.
-        self.bits: Any = silently(np.random.MT19937, 0)
-        self._integers = silently(np.random.Generator, self.bits).integers
+        try:
+            self.bits, self._integers = _UNUSED.pop()
+        except IndexError:
+            self.bits, self._integers = _made()
         self.lock = RLock()  # for draws of several steps; a signal handler may draw meanwhile
         self.seed(seed)
+
+    def __del__(self, unused: list[tuple[Any, Any]] = _UNUSED, kept: int = KEPT) -> None:
+        # When the interpreter ends, this module's names may be gone: hence the defaults.
+        if len(unused) < kept and "_integers" in self.__dict__:  # or its beginning was interrupted
+            unused.append((self.bits, self._integers))
 
     def __getstate__(self) -> Any:
         return self.first, self.state
@@ -95,3 +105,9 @@ class Twister:
         self.first, self.spare = first, spare if valid else None
         place = WORDS if left == 1 else place  # the next word begins a round
         self.bits.state = {"bit_generator": "MT19937", "state": {"key": key.astype(np.uint32), "pos": place}}
+
+
+def _made() -> tuple[Any, Any]:
+    """Make what draws words, few and many. NumPy sets its error state in there; its seed is replaced at once."""
+    bits = silently(np.random.MT19937, 0)
+    return bits, silently(np.random.Generator, bits).integers
