@@ -149,3 +149,8 @@ def test_cells_are_named_as_ipython_names_them(monkeypatch: pytest.MonkeyPatch) 
     shell = SimpleNamespace(compile=SimpleNamespace(format_code_name=names.get))
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert "  at Cell In[2], line 1: mg.ones(3).reshape(7)" in said("mg.ones(3).reshape(7)\n", "/tmp/ipykernel_7/1.py")
+
+
+def test_what_has_no_history_is_told_in_the_words_that_programs_look_for() -> None:
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        (mg.ones(2, requires_grad=True) * 2).detach().sum().backward()
