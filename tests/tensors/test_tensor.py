@@ -311,3 +311,12 @@ def test_numbers_too_large_for_integers_and_lists_that_hold_themselves() -> None
     endless.append(endless)
     with pytest.raises(TypeError, match="self-referential"):
         mg.tensor(endless)
+
+
+@pytest.mark.parametrize("call", [lambda x: np.choose(x, np.array([[1, 2], [3, 4]])), lambda x: np.cumsum(x, 0), lambda x: np.take(x, [0]),
+                                  lambda x: np.linalg.inv(x), lambda x: np.transpose(x), lambda x: np.repeat(x, 2)])
+def test_what_numpy_makes_of_a_tensor_by_a_method_is_a_tensor(call: Any) -> None:
+    """As `__array_wrap__` makes it in PyTorch."""
+    x = mg.tensor([[0, 1], [1, 0]])
+    result = call(x)
+    assert type(result) is mg.Tensor and np.array_equal(result.numpy(), call(x.numpy()))
