@@ -1,7 +1,7 @@
-"""Numbers that fill a cube more evenly than random ones: Sobol's sequence by SciPy, scrambled as PyTorch does for the same seed.
+"""Numbers that fill a cube more evenly than random ones: Sobol's sequence by SciPy, scrambled as PyTorch scrambles it.
 
-Scrambling mixes the bits of each number by a random matrix and flips some: that is linear, so it is done to the points. (PyTorch
-and SciPy do it to the numbers of which the points are made, which SciPy does not hand out.)
+Scrambling mixes the bits of each number by a random matrix and flips some: that is linear, so it is done to the points.
+(PyTorch and SciPy do it to the numbers of which the points are made, which SciPy does not hand out.)
 """
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ class SobolEngine:
 
 
 def _scrambling(dimension: int, bits: int, seed: int | None) -> tuple[Any, Any]:
-    """Return the bits that are flipped in each dimension, and for each bit, the lowest first, those that it is mixed into."""
+    """Return the bits that are flipped in each dimension, and for each bit, the lowest first, what it is mixed into."""
     generator = None if seed is None else Generator().manual_seed(seed)
     flips = randint(2, (dimension, bits), generator=generator).numpy()
-    lower = np.tril(randint(2, (dimension, bits, bits), generator=generator).numpy())  # from the highest bit to the lowest
+    lower = np.tril(randint(2, (dimension, bits, bits), generator=generator).numpy())  # the highest bit first
     lower[:, range(bits), range(bits)] = 1
     weights = 1 << np.arange(bits)
     return flips @ weights, (weights[::-1] @ lower)[:, ::-1].T

@@ -485,8 +485,8 @@ def _in_single(count: int, step: float, start: float) -> Any:
 
 @silenced
 def _evenly(first: Any, last: Any, steps: int, dtype: Any) -> Any:
-    """Numbers from first to last. Floats are PyTorch's to the bit: ends and step are of their type, and each is counted from
-    the nearer end and rounded once."""
+    """Numbers from first to last. Floats are PyTorch's to the bit: ends and step are of their type, and each is counted
+    from the nearer end and rounded once."""
     exact = dtype.char in "fd" and steps > 1
     begin, end = (dtype.type(first), dtype.type(last)) if exact else (first, last)
     step = (end - begin) / dtype.type(steps - 1) if exact else 0
