@@ -135,7 +135,7 @@ def as_array(tensor: TensorBase, dtype: Any = None, copy: bool | None = None) ->
 
 
 def wrap_array(tensor: TensorBase, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-    """Return as a tensor what a function of NumPy's that is no ufunc, such as `np.choose`, made of this one's values."""
+    """Return as a tensor what a function of NumPy's that is no ufunc, such as `np.choose`, makes of it."""
     return array if taken_here() else from_numpy(array)
 
 
