@@ -164,3 +164,8 @@ def test_a_misspelt_name_is_told_from_what_was_meant(capsys: pytest.CaptureFixtu
         said = capsys.readouterr().err
         assert f"Did you mean: '{meant}" in said and said.count("Did you mean") == 1, said
     assert not hasattr(mg, "nothing_like_it") and not hasattr(mg, "_sofmax")
+
+
+def test_what_has_no_history_is_told_in_the_words_that_programs_look_for() -> None:
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        (mg.ones(2, requires_grad=True) * 2).detach().sum().backward()

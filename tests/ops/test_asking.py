@@ -176,6 +176,8 @@ def test_a_sobol_sequence_goes_on_where_it_was() -> None:
     scrambled = mg.quasirandom.SobolEngine(3, scramble=True, seed=5)
     drawn = scrambled.draw_base2(3)
     assert mg.equal(drawn, scrambled.reset().draw(8)) and drawn.min() >= 0 and drawn.max() < 1 and drawn.unique().numel() == 24
+    assert mg.quasirandom.SobolEngine(2, scramble=True, seed=12345).draw(2).tolist() == [  # PyTorch's
+        [0.5902970433235168, 0.4354495704174042], [0.3386211395263672, 0.6794738173484802]]
     with pytest.raises(ValueError):
         mg.quasirandom.SobolEngine(mg.quasirandom.SobolEngine.MAXDIM + 1)
     with pytest.raises(ValueError):

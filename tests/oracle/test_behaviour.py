@@ -353,3 +353,12 @@ def test_expression(line: str) -> None:
         if text:
             failed.append(f"{expression}: {text}")
     assert not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_of_linspace(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        (first, last), steps = rng.normal(size=2) * 10. ** rng.integers(-3, 4), int(rng.integers(1, 300))
+        ours, theirs = (lib.linspace(first, last, steps, dtype=getattr(lib, dtype)).numpy() for lib in (mg, torch))
+        assert np.array_equal(ours, theirs), (first, last, steps)

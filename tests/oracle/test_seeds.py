@@ -361,6 +361,18 @@ def test_distributions(name: str) -> None:
 
 # ------------------------------------------------------------------------------------------------------------------- data
 
+@pytest.mark.parametrize("dimension", [1, 2, 23])
+def test_scrambled_sobol_sequences(dimension: int) -> None:
+    def drawn(lib: Any, seed: int | None) -> Any:
+        lib.manual_seed(3)
+        engine = lib.quasirandom.SobolEngine(dimension, scramble=True, seed=seed)
+        parts = [engine.draw(5), engine.draw(3, dtype=lib.float64), engine.fast_forward(6).draw_base2(1)]
+        return [part.tolist() for part in parts], lib.rand(2).tolist()
+
+    for seed in (None, 0, 12345):
+        assert drawn(mg, seed) == drawn(torch, seed)
+
+
 def test_samplers() -> None:
     for given in (False, True):
         for make in (

@@ -64,6 +64,18 @@ def test_creation_with_settings(make: str) -> None:
         eval("mg." + make[:-1] + ", device='cuda')", {"mg": mg, "x": mg.ones(2, 3)})
 
 
+@pytest.mark.parametrize("steps", [2, 127, 128, 3 << 16])
+def test_numbers_between_are_counted_from_the_nearer_end_in_their_own_step(steps: int) -> None:
+    """As PyTorch counts them, so that x[1] - x[0] is the step that the others were made with."""
+    first, last = np.float32(-1.2190476), np.float32(0.7)
+    step, i = np.float64((last - first) / np.float32(steps - 1)), np.arange(steps)
+    expected = np.where(i < steps // 2, first + i * step, last - (steps - 1 - i) * step).astype(np.float32)
+    assert np.array_equal(mg.linspace(float(first), float(last), steps).numpy(), expected)
+    inside = mg.vmap(lambda x: x + mg.linspace(float(first), float(last), steps))(mg.zeros(2, 1))
+    assert np.array_equal(inside[1].numpy(), expected)
+
+
+
 def test_random_numbers() -> None:
     mg.manual_seed(3)
     a = [mg.rand(1000), mg.randn(1000), mg.randint(2, 9, (1000,)), mg.randperm(50)]
@@ -299,3 +311,12 @@ def test_numbers_too_large_for_integers_and_lists_that_hold_themselves() -> None
     endless.append(endless)
     with pytest.raises(TypeError, match="self-referential"):
         mg.tensor(endless)
+
+
+@pytest.mark.parametrize("call", [lambda x: np.choose(x, np.array([[1, 2], [3, 4]])), lambda x: np.cumsum(x, 0), lambda x: np.take(x, [0]),
+                                  lambda x: np.linalg.inv(x), lambda x: np.transpose(x), lambda x: np.repeat(x, 2)])
+def test_what_numpy_makes_of_a_tensor_by_a_method_is_a_tensor(call: Any) -> None:
+    """As `__array_wrap__` makes it in PyTorch."""
+    x = mg.tensor([[0, 1], [1, 0]])
+    result = call(x)
+    assert type(result) is mg.Tensor and np.array_equal(result.numpy(), call(x.numpy()))

@@ -82,7 +82,7 @@ def _no_history(tensor: TensorBase) -> GradientError:
     else:
         why = ("nothing that it was computed from requires a gradient; or it was computed inside no_grad, from .data, "
                "from .detach() or from .item()")
-    return GradientError("backward: this tensor does not require grad: it has no history to differentiate", why=why,
+    return GradientError("backward: this tensor does not require grad and does not have a grad_fn", why=why,
                          fix="x = mutagrad.tensor(..., requires_grad=True) before computing with x")
 
 

@@ -14,6 +14,7 @@ from ..core.factory import make
 from ..core.number import check_taken, number, taken_here
 from ..core.op import TABLE
 from ..core.storage import TensorBase, export
+from ..ops.create.create import from_numpy
 from ..ops.linalg import products as linalg
 from ..ops.math import elementwise
 from ..ops.shape.moving import flip
@@ -143,6 +144,11 @@ def as_array(tensor: TensorBase, dtype: Any = None, copy: bool | None = None) ->
     check_taken(tensor)
     array = tensor.numpy()
     return array if dtype is None and not copy else np.array(array, dtype, copy=copy)
+
+
+def wrap_array(tensor: TensorBase, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """Return as a tensor what a function of NumPy's that is no ufunc, such as `np.choose`, makes of it."""
+    return array if taken_here() else from_numpy(array)
 
 
 def apply_ufunc(tensor: TensorBase, ufunc: Callable[..., Any], method: str, *inputs: Any, **settings: Any) -> Any:

@@ -422,7 +422,7 @@ class Tensor(TensorBase):
         cut("tolist", self)
         return self._array.tolist()
 
-    __array__, __array_ufunc__ = protocols.as_array, protocols.apply_ufunc
+    __array__, __array_ufunc__, __array_wrap__ = protocols.as_array, protocols.apply_ufunc, protocols.wrap_array
     __dlpack__, __dlpack_device__ = protocols.dlpack, protocols.dlpack_device
     __bool__, __int__, __float__ = protocols.as_bool, protocols.as_int, protocols.as_float
     __complex__, __index__ = protocols.as_complex, protocols.as_index

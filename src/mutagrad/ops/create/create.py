@@ -565,14 +565,19 @@ def _in_single(count: int, step: float, start: float) -> Any:
     return out
 
 
+@silenced
 def _evenly(first: Any, last: Any, steps: int, dtype: Any) -> Any:
-    """As np.linspace."""
-    step = (last - first) / (steps - 1) if steps > 1 else 0.0
-    if steps < 2 * _MANY or dtype.char != "f" or not (step and math.isfinite(step)):
-        return cast_array(silently(np.linspace, first, last, steps), dtype)
-    found = _counted(steps, np.float64, float(step), float(first), dtype)
-    found[-1] = last
-    return found
+    """Numbers from first to last. Floats are PyTorch's to the bit: ends and step are of their type, and each is counted
+    from the nearer end and rounded once."""
+    exact = dtype.char in "fd" and steps > 1
+    begin, end = (dtype.type(first), dtype.type(last)) if exact else (first, last)
+    step = (end - begin) / dtype.type(steps - 1) if exact else 0
+    if not (step and np.isfinite(step)):
+        return cast_array(np.linspace(first, last, steps), dtype)
+    wide = np.float64 if dtype.char == "f" or mode.now.kind is not None else np.longdouble
+    begin, end, step, half = wide(begin), wide(end), wide(step), steps // 2
+    rising, falling = _counted(half, wide, step, begin, dtype), _counted(steps - half, wide, -step, end, dtype)
+    return np.concatenate((rising, falling[::-1]))
 
 
 def arange(start: Value | None = None, end: Value | None = None, step: Value = 1, *, dtype: ElementType | None = None,
