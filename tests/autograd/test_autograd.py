@@ -597,3 +597,40 @@ def test_gradcheck_gives_a_function_the_very_tensors():
 
     assert mg.autograd.gradcheck(loss, (module.weight,)) and seen == {(mg.nn.Parameter, True)}
     assert module.weight.tolist() == [1.0, 2.0] and module.weight.is_leaf
+
+
+def test_gradcheck_in_fast_mode_compares_along_directions():
+    x, w = (mg.rand(4, 4, dtype=mg.float64, requires_grad=True) for _ in range(2))
+    calls = []
+
+    def program(x, w):
+        calls.append(x)
+        return (x @ w).sin(), x.sum() * 2
+
+    assert mg.autograd.gradcheck(program, (x, w), fast_mode=True, check_forward_ad=True, rtol=1e-6, atol=1e-6)
+    assert len(calls) == 1 + 2 * 3 and mg.autograd.gradgradcheck(program, (x, w), fast_mode=True)
+
+    class Wrong(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            g = g * 2
+            g[3, 1] *= 1.1
+            return g
+
+    with pytest.raises(RuntimeError, match="along one direction"):
+        mg.autograd.gradcheck(Wrong.apply, (x,), fast_mode=True, rtol=1e-6)
+    z = mg.rand(2, dtype=mg.complex128, requires_grad=True)
+    assert mg.autograd.gradcheck(lambda z: z * z.conj() + z, (z,), fast_mode=True)
+
+
+def test_backward_takes_the_gradient_in_a_list():
+    for gradient in ([mg.tensor(2.0)], (mg.tensor(2.0),)):
+        x = mg.tensor([1.0, 3.0], requires_grad=True)
+        x.sum().backward(gradient)
+        assert x.grad.tolist() == [2.0, 2.0]
+    with pytest.raises(TypeError, match="1 tensors but 2 gradients"):
+        x.sum().backward([mg.tensor(2.0), mg.tensor(3.0)])

@@ -303,3 +303,34 @@ def test_what_layers_pass_on() -> None:
     for bad in ({"shape": 1}, {"dtype": 1, "factory_kwargs": {"dtype": 2}}):
         with pytest.raises(TypeError):
             nn.factory_kwargs(bad)
+
+
+def test_tables_of_a_librarys_own_are_listed_as_parameters_are():
+    class Owner(nn.Linear):
+        def __init__(self):
+            super().__init__(1, 1)
+            self.table = {"a": self}
+
+    inner = Owner()
+    model = nn.Sequential(inner, inner, nn.ReLU())
+    found = list(model._named_members(lambda module: getattr(module, "table", {}).items(), prefix="m"))
+    assert found == [("m.0.a", inner)] and list(model._named_members(lambda m: m._parameters.items(), recurse=False)) == []
+    twice = model._named_members(lambda module: getattr(module, "table", {}).items(), remove_duplicate=False)
+    assert [name for name, _ in twice] == ["0.a", "1.a"]
+    names = nn.ModuleList([nn.ReLU(), nn.Tanh()])
+    assert [names._get_abs_string_index(i) for i in (0, -1, mg.tensor(1))] == ["0", "1", "1"]
+    with pytest.raises(IndexError, match="out of range"):
+        names._get_abs_string_index(2)
+
+
+@pytest.mark.parametrize("rows", [(), (2,), (5, 2)])
+@pytest.mark.parametrize("bias", [(3,), (1,), (), (1, 3), (2, 3), (2, 1), (5, 2, 3)])
+def test_a_linear_layers_bias_broadcasts(rows, bias):
+    x, w, b = (mg.rand(*shape, dtype=mg.float64, requires_grad=True) for shape in ((*rows, 4), (3, 4), bias))
+    if len(bias) > max(len(rows) + 1, 2) or not rows and bias[:-1] not in ((), (1,)):
+        with pytest.raises(RuntimeError, match="linear: bias of shape"):
+            nn.functional.linear(x, w, b)
+        return
+    result = nn.functional.linear(x, w, b)
+    assert result.shape == (*rows, 3) and mg.allclose(result, (x @ w.T + b).reshape(result.shape))
+    assert mg.autograd.gradcheck(nn.functional.linear, (x, w, b))

@@ -191,3 +191,19 @@ def test_a_program_that_speaks_of_it_is_noticed(tmp_path: Any) -> None:
     (tmp_path / "program.py").write_text("import torch, library\nprint(torch.mean(library.Like()))\n")
     done = subprocess.run([sys.executable, "-m", "mutagrad", "run", str(tmp_path / "program.py")], capture_output=True, text=True, check=True)
     assert done.stdout == "7\n"
+
+
+_ORDERS = {"distributions first": ("import mutagrad.distributions", "Class"), "the class first": ("Class", "import mutagrad.distributions")}
+
+
+@pytest.mark.parametrize("order", _ORDERS)
+def test_distributions_ask(order: str) -> None:
+    define = "class Kept(mg.Tensor):\n    pass"
+    program = "\n".join(["import mutagrad as mg", *(define if part == "Class" else part for part in _ORDERS[order]), """
+kept = (mg.ones(3) / 4).as_subclass(Kept)
+for made in (mg.distributions.Normal(kept, 1.0), mg.distributions.Gamma(kept, 2.0), mg.distributions.Bernoulli(kept),
+             mg.distributions.Laplace(0.0, kept)):
+    assert type(made.log_prob(mg.ones(3))) is Kept, made
+assert type(mg.distributions.Categorical(logits=kept).log_prob(mg.tensor(0))) is Kept
+assert type(mg.distributions.Normal(0.0, 1.0).log_prob(mg.tensor(0.5))) is mg.Tensor"""])
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -55,14 +55,25 @@ def _units(array: Array) -> tuple[complex, ...]:
 
 
 @contextmanager
-def _moved(x: Any, place: tuple[int, ...], step: complex) -> Iterator[None]:
-    """Move one element of a tensor for the time of a block, in its memory."""
-    memory, value = detached(x), x._array[place]
-    memory[place] = value + step
+def _moved(x: Any, place: Any, step: Any) -> Iterator[None]:
+    """Move one element of a tensor, or all of them, for the time of a block, in its memory."""
+    memory, value = detached(x), np.array(x._array[place])
+    memory[place] = make(value + step)
     try:
         yield
     finally:
-        memory[place] = value
+        memory[place] = make(value)
+
+
+def _difference(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, place: Any, step: Any,
+                at: list[TensorBase]) -> list[Array]:
+    """How far each output moves while one input is moved from one step before to one step behind."""
+    ends = []
+    for signed in (step, -step):
+        with _moved(inputs[which], place, signed), enable_grad():
+            ends.append([o._array.copy() for o in _outputs(func, inputs)])
+    _same_kind([[o._array for o in at], *ends])
+    return [a - b for a, b in zip(*ends)]
 
 
 @keeps_modes
@@ -77,12 +88,8 @@ def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps:
     columns: list[list[Array]] = []
     for place in np.ndindex(array.shape):
         for unit in _units(array):
-            ends = []
-            for step in (eps, -eps):
-                with _moved(inputs[which], place, step * unit), enable_grad():
-                    ends.append([o._array.copy() for o in _outputs(func, inputs)])
-            _same_kind([[o._array for o in at], *ends])
-            columns.append([(a - b).reshape(-1) / (2 * eps) for a, b in zip(*ends)])
+            moved = _difference(func, inputs, which, place, eps * unit, at)
+            columns.append([difference.reshape(-1) / (2 * eps) for difference in moved])
     return [np.stack([c[k] for c in columns]) for k in range(len(columns[0]) if columns else 0)]
 
 
@@ -108,6 +115,14 @@ def _gradient(output: TensorBase, x: TensorBase, seed: Array) -> Any:
     return np.zeros_like(x._array) if found is None else found._array
 
 
+def _tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, direction: Array) -> list[Array]:
+    with dual_level():
+        given = [detached(x) if isinstance(x, TensorBase) else x for x in inputs]
+        given[which] = make_dual(given[which], make(direction))
+        found = [(o, unpack_dual(o).tangent) for o in _outputs(func, tuple(given))]
+    return [np.zeros_like(o._array) if t is None else t._array for o, t in found]
+
+
 def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) -> list[Array]:
     """The same in forward mode: a row for each direction."""
     array = inputs[which]._array
@@ -116,12 +131,7 @@ def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) 
         for unit in _units(array):
             direction = np.zeros_like(array)
             direction[place] = unit
-            with dual_level():
-                given = [detached(x) if isinstance(x, TensorBase) else x for x in inputs]
-                given[which] = make_dual(given[which], make(direction))
-                found = [(o, unpack_dual(o).tangent) for o in _outputs(func, tuple(given))]
-            rows.append([np.zeros(o._array.size, o._array.dtype) if t is None else t._array.reshape(-1)
-                         for o, t in found])
+            rows.append([tangent.reshape(-1) for tangent in _tangents(func, inputs, which, direction)])
     return [np.stack([row[k] for row in rows]) for k in range(len(rows[0]) if rows else 0)]
 
 
@@ -131,20 +141,55 @@ def _compare(found: Array, expected: Array, what: str, rtol: float, atol: float)
                              fix="inputs must be float64 for differences to be exact enough")
 
 
+def _check_again(found: Array, again: Array, i: int, nondet_tol: float) -> None:
+    if found.size and np.abs(found - again).max() > nondet_tol:
+        raise GradcheckError("gradcheck: Backward is not reentrant: run twice, it gives different gradients "
+                             f"for input {i}", why="a rule draws random numbers, or changes what it computes with",
+                             fix="nondet_tol=1e-5, if that is meant")
+
+
+def _check_zero(output: TensorBase, x: TensorBase) -> None:
+    if np.any(_gradient(output, x, np.zeros_like(output._array))):
+        raise GradcheckError("gradcheck: backward not multiplied by grad_output",
+                             why="a gradient of zero at the output must be zero at the input, too",
+                             fix="look at hooks, and at what backward() adds")
+
+
+def _directions(x: TensorBase, outputs: list[TensorBase]) -> tuple[Array, list[Array]]:
+    """For an input and each output a direction of length 1 with positive parts, the same in each run."""
+    random = np.random.default_rng(0)
+    drawn = [random.random(t._array.shape).astype(t._array.dtype) for t in (x, *outputs)]
+    u, *vs = [a / max(np.linalg.norm(a), np.finfo(a.dtype).tiny) for a in drawn]
+    return u, vs
+
+
+def _check_along(func: Callable[..., Any], inputs: tuple[Any, ...], i: int, outputs: list[TensorBase], eps: float,
+                 rtol: float, atol: float, nondet_tol: float, reverse: bool, forward: bool) -> None:
+    """Compare the whole Jacobian between two directions, which takes two calls of the function for each input."""
+    x = inputs[i]
+    u, vs = _directions(x, outputs)
+    tangents = _tangents(func, inputs, i, u) if forward else outputs
+    for k, (v, moved) in enumerate(zip(vs, _difference(func, inputs, i, ..., eps * u, outputs))):
+        expected, near = (v * moved).sum() / (2 * eps), atol * float(abs(u.sum() * v.sum()))
+        what = f"mismatch for output {k} with respect to input {i}"
+        if reverse:
+            g = _gradient(outputs[k], x, v)
+            _compare((g * u).sum(), expected, f"Jacobian {what}, along one direction", rtol, near)
+            _check_again(g, _gradient(outputs[k], x, v), i, nondet_tol)
+            _check_zero(outputs[k], x)
+        if forward:
+            _compare((v * tangents[k]).sum(), expected, f"Jacobian computed with forward mode {what}", rtol, near)
+
+
 def _check_reverse(outputs: list[TensorBase], x: TensorBase, i: int, expected: list[Array],
                    rtol: float, atol: float, nondet_tol: float) -> None:
     for k, (output, e) in enumerate(zip(outputs, expected)):
         found = _by_rules(output, x)
         _compare(found, e, f"Jacobian mismatch for output {k} with respect to input {i}" if output.requires_grad else
                  "Numerical gradient for function expected to be zero, because its output has no history", rtol, atol)
-        if output.requires_grad and found.size and np.abs(found - _by_rules(output, x)).max() > nondet_tol:
-            raise GradcheckError("gradcheck: Backward is not reentrant: run twice, it gives different gradients "
-                                 f"for input {i}", why="a rule draws random numbers, or changes what it computes with",
-                                 fix="nondet_tol=1e-5, if that is meant")
-        if np.any(_gradient(output, x, np.zeros_like(output._array))):
-            raise GradcheckError("gradcheck: backward not multiplied by grad_output",
-                                 why="a gradient of zero at the output must be zero at the input, too",
-                                 fix="look at hooks, and at what backward() adds")
+        if output.requires_grad:
+            _check_again(found, _by_rules(output, x), i, nondet_tol)
+        _check_zero(output, x)
 
 
 def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
@@ -170,8 +215,10 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
               fast_mode: bool = False, masked: bool | None = None) -> bool:
     """Whether the gradients of `func` are those by differences.
 
-    Every element is checked, `fast_mode` or not. Batches of gradients are computed one by one, and gradients are
-    always of their input's type, so that there is no more to check for `check_batched_grad` and `check_grad_dtypes`.
+    Every element of the Jacobian is compared; with `fast_mode`, the number that it gives between a direction drawn for
+    the input and one drawn for the output (complex tensors are compared in full). Batches of gradients are computed
+    one by one, and gradients are always of their input's type, so that there is no more to check for
+    `check_batched_grad` and `check_grad_dtypes`.
 
     >>> import mutagrad as mg
     >>> x = mg.rand(3, dtype=mg.float64, requires_grad=True)
@@ -190,6 +237,9 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
         outputs = _outputs(func, inputs)
     try:
         for i in wanted:
+            if fast_mode and all(t._array.dtype.kind != "c" for t in (inputs[i], *outputs)):
+                _check_along(func, inputs, i, outputs, eps, rtol, atol, nondet_tol, check_backward_ad, check_forward_ad)
+                continue
             expected = _numeric(func, inputs, i, eps, outputs)
             if check_backward_ad:
                 _check_reverse(outputs, inputs[i], i, expected, rtol, atol, nondet_tol)
@@ -232,7 +282,8 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any],
             return grad(results, wanted, list(values[count:]), create_graph=True, materialize_grads=True)
 
     return gradcheck(first, (*inputs, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-                     nondet_tol=nondet_tol, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)
+                     nondet_tol=nondet_tol, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+                     fast_mode=fast_mode)
 
 
 def _drawn(output: TensorBase, scattered: bool) -> Any:

@@ -132,6 +132,10 @@ NOT_RECORDING: set[int] = set()
 DISPATCHING: set[int] = set()
 OTHER_KIND: set[int] = set()
 
+# Has what exchanges the functions of a package for those that ask, from when on there may be somebody to ask: packages
+# that are loaded late call it with the beginning of their modules' names.
+WATCHING: list[Callable[[str], None]] = []
+
 
 class _Mark:
     """A thread, as it stands in these sets. When the thread ends, so does its mark."""

@@ -9,6 +9,7 @@ tensor([ 0.5000, -0.5000])
 """
 from __future__ import annotations
 
+from ..base.modes import WATCHING
 from . import constraints, kl_pairs, transforms, utils
 from .bernoulli import Bernoulli
 from .beta import Beta
@@ -90,3 +91,6 @@ __all__ = ["AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "
            "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform", "Transform",
            "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "constraints",
            "identity_transform", "kl_divergence", "kl_pairs", "register_kl", "transform_to", "transforms", "utils"]
+
+for _watch in WATCHING:
+    _watch(f"{__name__}.")

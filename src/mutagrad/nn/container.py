@@ -155,6 +155,10 @@ class ModuleList(_Row):
         if modules is not None:
             self.extend(modules)
 
+    def _get_abs_string_index(self, idx: SupportsIndex) -> str:
+        """The name of a module, by its place: subclasses written for PyTorch ask for it."""
+        return str(_place(idx, len(self), "ModuleList"))
+
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -95,6 +95,14 @@ def _converted(p: Parameter, fn: Callable[[Any], Any]) -> Parameter:
     if p.grad is not None:
         made.grad = fn(p.grad).requires_grad_(p.grad.requires_grad)
     return made  # type: ignore[no-any-return]
+
+
+def _parameters_of(module: Module) -> Iterable[tuple[str, Any]]:
+    return module._parameters.items()
+
+
+def _buffers_of(module: Module) -> Iterable[tuple[str, Any]]:
+    return module._buffers.items()
 
 
 class Module(Stateful):
@@ -379,12 +387,14 @@ class Module(Stateful):
         """
         return (module for _, module in self.named_children())
 
-    def _named(self, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+    def _named_members(self, get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]], prefix: str = "",
+                       recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+        """What a function finds in each module, by path: libraries call this for tables of their own."""
         seen: set[Any] = set()
         every = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         owners = every if recurse else iter([(prefix, self)])
         for path, owner in owners:
-            for name, value in owner.__dict__[table].items():
+            for name, value in get_members_fn(owner):
                 if value is not None and id(value) not in seen:
                     if remove_duplicate:
                         seen.add(id(value))
@@ -399,7 +409,7 @@ class Module(Stateful):
         >>> [name for name, p in model.named_parameters()]
         ['0.weight', '0.bias']
         """
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return self._named_members(_parameters_of, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yields the parameters, its own and, with `recurse`, those inside: what an optimizer is given.
@@ -419,7 +429,7 @@ class Module(Stateful):
         >>> [name for name, b in mg.nn.BatchNorm1d(2).named_buffers()]
         ['running_mean', 'running_var', 'num_batches_tracked']
         """
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members(_buffers_of, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Yields the buffers, its own and, with `recurse`, those inside.

@@ -345,8 +345,8 @@ class Tensor(TensorBase):
     def data(self, other: Tensor) -> None:
         history.set_data(self, other)
 
-    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
-                 inputs: Tensor | Sequence[Tensor] | None = None) -> None:
+    def backward(self, gradient: Tensor | Sequence[Tensor] | None = None, retain_graph: bool | None = None,
+                 create_graph: bool = False, inputs: Tensor | Sequence[Tensor] | None = None) -> None:
         """Add the derivative of this tensor (of its sum, if it has several elements) to `.grad` of the leaves.
 
         >>> import mutagrad as mg
@@ -355,7 +355,8 @@ class Tensor(TensorBase):
         >>> x.grad
         tensor(6.)
         """
-        backward((self,), (gradient,), retain_graph, create_graph, inputs)
+        gradients = gradient if isinstance(gradient, (list, tuple)) else (gradient,)
+        backward((self,), gradients, retain_graph, create_graph, inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook` with this tensor's gradient in every sweep; what it returns, if anything, replaces it.

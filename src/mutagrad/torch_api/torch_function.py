@@ -18,7 +18,7 @@ from ..autograd.function import Function
 from ..base.errors import BadArgument
 from ..base.layout import ANSWERING, has_own_layout
 from ..base.locks import new_lock
-from ..base.modes import DISPATCHING, DROP_LAST, call_with, mode
+from ..base.modes import DISPATCHING, DROP_LAST, WATCHING, call_with, mode
 from ..base.sockets import socket
 from ..nn import functional, init
 from ..ops.nn import recurrent
@@ -204,14 +204,22 @@ def watch() -> None:
     with _lock:
         if NAMES:
             return
-        by_raw: dict[int, Asked] = {}
         for path, module in NAMESPACES.items():
-            _watch_module(path, module, by_raw)
+            _watch_module(path, module, _by_raw)
         _watch_tensor()
-        for name, module in list(sys.modules.items()):
-            if name.startswith("mutagrad.nn.") and module not in NAMESPACES.values():
-                _exchange(module, by_raw)
+        for package in ("mutagrad.nn.", "mutagrad.distributions."):
+            _watch_package(package)
+        WATCHING.append(_watch_package)
         stand_in.forget_functions()
+
+
+_by_raw: dict[int, Asked] = {}  # the public functions that ask, by those that they have replaced
+
+
+def _watch_package(package: str) -> None:
+    for name, module in list(sys.modules.items()):
+        if name.startswith(package) and module not in NAMESPACES.values():
+            _exchange(module, _by_raw)
 
 
 _HOMES = ("mutagrad", "mutagrad.nn.init")
@@ -270,7 +278,7 @@ def _watch_tensor() -> None:
 
 
 def _exchange(owner: ModuleType | type, by_raw: dict[int, Asked]) -> None:
-    """Have what the layers have imported by name, or hold in a class, ask, too."""
+    """Have what layers and distributions have imported by name, or hold in a class, ask, too."""
     for name, value in list(vars(owner).items()):
         if isinstance(value, FunctionType) and id(value) in by_raw:
             setattr(owner, name, by_raw[id(value)])

@@ -90,8 +90,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     elif b.shape == w.shape[:1]:
         result = linear_bias_values(input, weight, bias)
     else:
-        result = linear_values(input, weight) + bias
+        result = (linear_values(input, weight) + bias).reshape(*a.shape[:-1], -1)
     return write_out("linear", result, out)
+
+
+def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    return len(shape) <= len(target) and all(size in (1, whole) for size, whole in zip(shape[::-1], target[::-1]))
 
 
 def _check_linear(a: Array, w: Array, b: Array | None) -> None:
@@ -104,7 +108,8 @@ def _check_linear(a: Array, w: Array, b: Array | None) -> None:
     if w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:
         raise ShapeError(f"linear: x of shape {a.shape} and weight of shape {w.shape} cannot be multiplied",
                          why="weight must be (outputs, inputs), and x end with as many inputs", fix="weight.T")
-    if b is not None and b.shape not in (w.shape[:1] if w.ndim == 2 else (), (), (1,)):
+    rows = a.shape if a.ndim > 1 or w.ndim == 1 else (1, *a.shape)
+    if b is not None and not _broadcasts(b.shape, (*rows[:-1], *w.shape[:-1])):
         raise ShapeError(f"linear: bias of shape {b.shape} for {w.shape[0] if w.ndim == 2 else 'one'} outputs",
                          fix=f"a bias of shape {w.shape[:-1]}")
 
