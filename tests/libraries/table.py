@@ -15,6 +15,8 @@ class Library(NamedTuple):
 
 
 _OF_GPYTORCH = "jaxtyping==0.3.11 mpmath scikit-learn linear_operator==0.6.1 typing_extensions wadler_lindig"
+_OF_GEOMETRIC = ("aiohttp aiohappyeyeballs aiosignal attrs frozenlist multidict propcache yarl typing_extensions "
+                 "requests certifi charset-normalizer idna urllib3 jinja2 markupsafe pandas python-dateutil")
 LIBRARIES = (
     Library("torchdiffeq", "0.2.5", "tests", "https://github.com/rtqichen/torchdiffeq"),
     Library("pytorch-minimize", "0.1.0", "tests"),
@@ -35,5 +37,5 @@ LIBRARIES = (
     Library("captum", "0.9.0", "tests", "https://github.com/pytorch/captum", "matplotlib tqdm parameterized", 0.98),
     Library("kornia", "0.9.0", "tests", "https://github.com/kornia/kornia", "kornia_rs packaging", 0.98),
     Library("torch_geometric", "2.8.1", "test/nn test/utils test/data", "https://github.com/pyg-team/pytorch_geometric",
-            "aiohttp fsspec jinja2 psutil pyparsing requests tqdm xxhash pandas", 0.98),
+            f"{_OF_GEOMETRIC} fsspec psutil pyparsing tqdm xxhash", 0.98),
 )
