@@ -31,4 +31,7 @@ with params[best].to_module(net):
     chain = TensorDictSequential(TensorDictModule(net, ["x"], ["guess"]),
                                  TensorDictModule(lambda a, b: (a - b).abs(), ["guess", "y"], ["wrong"]))
     wrong = torch.cat([chain(part) for part in data.split(10)])["wrong"]
-print(losses[0].tolist(), losses[-1].tolist(), wrong.mean().item(), wrong.shape)
+expected = torch.tensor([[0.553633, 0.472791, 0.429155, 0.590075], [0.202272, 0.183170, 0.209286, 0.233950]])
+torch.testing.assert_close(torch.stack([losses[0], losses[-1]]), expected, rtol=1e-4, atol=0)
+assert wrong.shape == (32, 1)
+torch.testing.assert_close(wrong.mean().detach(), torch.tensor(0.358887), rtol=1e-4, atol=0)
