@@ -17,10 +17,11 @@ import pytest
 import mutagrad as mg
 from mutagrad import nn
 from mutagrad.arrays import batched, kinds
+from mutagrad.base import pytree
 from mutagrad.core.arithmetic import ON_ARRAYS
 from mutagrad.core.factory import make
 from mutagrad.core.op import KERNELS, RAW, kernel
-from mutagrad.func import functional_call, grad, hessian, jacfwd, jacrev, mapping, vmap
+from mutagrad.func import batching, functional_call, grad, hessian, jacfwd, jacrev, mapping, vmap
 from mutagrad.utils.checkpoint import checkpoint
 from samples import SAMPLES, Sample
 
@@ -678,3 +679,59 @@ def test_sweeps_while_other_threads_begin_calls() -> None:
         stop.set()
         thread.join()
     assert not errors
+
+
+class Rows(list[mg.Tensor]):
+    """A container that is sliced as a whole: along the first dimension of all its tensors."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return Rows(x[index] for x in self) if isinstance(index, tuple) else super().__getitem__(index)
+
+
+@pytest.fixture
+def rows_are_sliced_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a library does that has containers of its own: it puts its functions in the place of three of vmap's."""
+    def process(in_dims: Any, args: Any, func: Any) -> Any:
+        leaves, spec = pytree.tree_flatten(args, is_leaf=lambda x: isinstance(x, Rows))
+        return len(leaves[0][0]), [in_dims] * len(leaves), leaves, spec
+
+    def create(dims: Any, leaves: Any, level: Any, spec: Any) -> Any:
+        return pytree.tree_unflatten([Rows(batching._add_batch_dim(x, d, level) for x in rows)
+                                      for rows, d in zip(leaves, dims)], spec)
+
+    def unwrap(outputs: Any, out_dims: Any, level: Any, size: int, func: Any) -> Any:
+        return Rows(batching._maybe_remove_batch_dim("f", x, level, size, out_dims) for x in outputs)
+
+    monkeypatch.setitem(pytree.SUPPORTED_NODES, Rows, pytree.NodeDef(lambda rows: (list(rows), None), lambda rows, _: Rows(rows)))
+    monkeypatch.setattr(batching, "_process_batched_inputs", process)
+    monkeypatch.setattr(batching, "_create_batched_inputs", create)
+    monkeypatch.setattr(batching, "_unwrap_batched", unwrap)
+
+
+@pytest.mark.usefixtures("rows_are_sliced_whole")
+@pytest.mark.parametrize("chunk_size", [None, 2])
+def test_containers_that_a_library_slices(chunk_size: int | None) -> None:
+    shapes = []
+
+    def f(rows: Rows) -> Rows:
+        shapes.append([tuple(x.shape) for x in rows])
+        return Rows([rows[0] * rows[1].sum(), rows[1] + 1])
+
+    x, y = mg.randn(3, 2, requires_grad=True), mg.randn(3, 4)
+    first, second = vmap(f, chunk_size=chunk_size)(Rows([x, y]))
+    close(first, x * y.sum(1, keepdim=True))
+    close(second, y + 1)
+    assert set(map(tuple, shapes)) == {((2,), (4,))}
+    close(mg.autograd.grad(first.sum(), x)[0], y.sum(1, keepdim=True).expand(3, 2))
+
+
+@pytest.mark.usefixtures("rows_are_sliced_whole")
+def test_such_containers_one_after_the_other() -> None:
+    x = mg.tensor([[1.0], [-2.0], [3.0]])
+    found = vmap(lambda rows: Rows([rows[0] if rows[0].item() > 0 else -rows[0]]))(Rows([x]))
+    close(found[0], x.abs())
+
+
+def test_a_result_that_is_no_tensor() -> None:
+    with pytest.raises(ValueError, match="must only return tensors, not float"):
+        vmap(lambda x: 1.0)(mg.ones(2))

@@ -1,4 +1,4 @@
-"""Runs libraries' own tests with `import torch` meaning mutagrad, and writes docs/libraries.md: `make libraries`.
+"""Runs libraries' own tests, or scripts, with `import torch` meaning mutagrad, and writes docs/libraries.md: `make libraries`.
 
     make libraries ONLY="einops zuko"              # some of them
     make libraries ONLY="einops --torch"           # what failed, under PyTorch as well: what fails there is not counted
@@ -24,6 +24,7 @@ from pathlib import Path
 from .table import LIBRARIES, Library
 
 ROOT = Path(__file__).parents[2]
+SCRIPTS = Path(__file__).parent / "scripts"
 WORK, RESULTS, DOCUMENT = ROOT / "build/libraries", Path(__file__).parent / "results.json", ROOT / "docs/libraries.md"
 TORCH = "torch==2.13.0"
 LIMIT = 3600  # seconds for a suite
@@ -63,6 +64,18 @@ def suite(library: Library, python: Path, given: Path | None) -> Path:
     return next(folder.iterdir())
 
 
+def script(library: Library, python: Path, torch: bool) -> str:
+    """Run the library's script; return "" if it ended well, or why not."""
+    command = [str(python), *(() if torch else ("-m", "mutagrad", "run")), str(SCRIPTS / library.script)]
+    try:
+        ended = subprocess.run(command, cwd=WORK, timeout=LIMIT, capture_output=True, text=True,
+                               env={**os.environ, **library.settings})
+    except subprocess.TimeoutExpired:
+        return f"no end after {LIMIT} s"
+    said = [line for line in ended.stderr.splitlines() if re.match(r"[\w.]+(Error|NotSupported|Missing\w*)\b", line)]
+    return "" if not ended.returncode else (said or [f"exit status {ended.returncode}"])[-1]
+
+
 def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> dict[str, str]:
     """Run the suite, under PyTorch what of it failed; return for each test "" if it passed, "skipped", or why it failed."""
     report = WORK / f"{library.name}{'-torch' * torch}.xml"
@@ -93,12 +106,34 @@ def counted(here: dict[str, str], there: dict[str, str] | None) -> dict[str, obj
             "reasons": Counter(why[:110] for why in failed.values()).most_common(3)}
 
 
+def run_script(library: Library, python: Path, given: argparse.Namespace) -> dict[str, object]:
+    """Return why the script failed, "" if it did not, and whether its numbers were seen to be PyTorch's."""
+    why = script(library, python, False)
+    return {"failed": why, "compared": given.torch and not script(library, environment(library, True), True)}
+
+
+def run_suite(library: Library, python: Path, given: argparse.Namespace) -> dict[str, object]:
+    """Return the figures of the library's tests."""
+    tests = suite(library, python, given.suites)
+    here = outcomes(library, python, tests, False)
+    failed = any(why not in ("", "skipped") for why in here.values())
+    there = outcomes(library, environment(library, True), tests, True) if given.torch and failed else {}
+    return counted(here, there if given.torch else None)
+
+
+def ran(row: dict[str, object]) -> str:
+    return f"{'fails' if row['failed'] else 'runs'} its script{'' if row['compared'] else ' *'}"
+
+
 def document(results: dict[str, dict[str, object]]) -> str:
     rows = []
     for library in LIBRARIES:
         row = results.get(library.name)
         if row is None:
             rows.append(f"| {library.name} | {library.version} | not run yet | | | |")
+            continue
+        if library.script:
+            rows.append(f"| {library.name} | {row['version']} | {ran(row)} | | | {row['failed']} |")
             continue
         passed, failed = int(str(row["passed"])), int(str(row["failed"]))
         share = passed / max(passed + failed, 1)
@@ -112,7 +147,8 @@ HEAD = """# Libraries
 
 Libraries that are written for PyTorch, and their own tests with `import torch` meaning mutagrad. `make libraries` runs them, each
 in an environment of its own without PyTorch, and writes this page. What fails here is run under PyTorch 2.13, too, and is not
-counted if it fails there; a star says that this was not asked.
+counted if it fails there; a star says that this was not asked. A library with a script has no tests here, but runs
+[a program](../tests/libraries/scripts) that trains something, and fails unless its losses are those of PyTorch for the same seed.
 
 | library | version | passed | failed | share, of the bar | most frequent reasons |
 |---|---|--:|--:|--:|---|
@@ -134,11 +170,8 @@ def main() -> None:
         if given.names and library.name not in given.names:
             continue
         python = environment(library, False)
-        tests = suite(library, python, given.suites)
-        here = outcomes(library, python, tests, False)
-        failed = any(why not in ("", "skipped") for why in here.values())
-        there = outcomes(library, environment(library, True), tests, True) if given.torch and failed else {}
-        results[library.name] = {"version": library.version, **counted(here, there if given.torch else None)}
+        found = run_script if library.script else run_suite
+        results[library.name] = {"version": library.version, **found(library, python, given)}
         print(library.name, results[library.name], flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         DOCUMENT.write_text(document(results), encoding="utf-8")

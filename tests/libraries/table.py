@@ -1,4 +1,4 @@
-"""Libraries that are written for PyTorch: versions, what they need besides it, and where their own tests are."""
+"""Libraries that are written for PyTorch: versions, what they need besides it, and where their tests or a script are."""
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -7,14 +7,18 @@ from typing import NamedTuple
 class Library(NamedTuple):
     name: str  # on PyPI
     version: str
-    tests: str  # paths below the suite's folder, and options of pytest
+    tests: str = ""  # paths below the suite's folder, and options of pytest
     home: str = ""  # the repository that has the tests, where the archive on PyPI has none
     needs: str = ""  # packages besides NumPy, SciPy and pytest; those that would bring PyTorch are installed without theirs
     bar: float = 1.0  # share of the tests that pass under PyTorch
     settings: dict[str, str] = {}  # environment variables
+    script: str = ""  # in place of tests: a program in scripts/ that ends with an error unless its numbers are PyTorch's
 
 
 _OF_GPYTORCH = "jaxtyping==0.3.11 mpmath scikit-learn joblib narwhals threadpoolctl linear_operator==0.6.1 typing_extensions wadler_lindig"
+_OF_GEOMETRIC = ("aiohttp aiohappyeyeballs aiosignal attrs frozenlist multidict propcache yarl typing_extensions "
+                 "requests certifi charset-normalizer idna urllib3 jinja2 markupsafe pandas python-dateutil")
+_OF_IMAGES = "torchvision==0.28.0 pillow pyyaml safetensors huggingface_hub==2.4.0 filelock fsspec packaging tqdm typing_extensions"
 LIBRARIES = (
     Library("torchdiffeq", "0.2.5", "tests -o python_files=*_tests.py", "https://github.com/rtqichen/torchdiffeq"),
     Library("pytorch-minimize", "0.1.0", "tests"),
@@ -40,5 +44,11 @@ LIBRARIES = (
     Library("captum", "0.9.0", "tests", "https://github.com/pytorch/captum", "matplotlib tqdm parameterized", 0.98),
     Library("kornia", "0.9.0", "tests", "https://github.com/kornia/kornia", "kornia_rs packaging", 0.98),
     Library("torch_geometric", "2.8.1", "test/nn test/utils test/data", "https://github.com/pyg-team/pytorch_geometric",
-            "aiohttp fsspec jinja2 psutil pyparsing requests tqdm xxhash pandas", 0.98),
+            f"{_OF_GEOMETRIC} fsspec psutil pyparsing tqdm xxhash", 0.98),
+    Library("e3nn", "0.6.0", needs="sympy mpmath opt_einsum opt_einsum_fx packaging", script="e3nn_network.py"),
+    Library("tensordict", "0.15.3", needs="cloudpickle pyvers", script="tensordict_ensemble.py"),
+    Library("torchrl", "0.14.1", needs="cloudpickle pyvers packaging tensordict==0.14.3", script="torchrl_ppo.py"),
+    Library("torchvision", "0.28.0", needs="pillow", script="torchvision_resnet.py"),
+    Library("timm", "1.0.31", needs=_OF_IMAGES, script="timm_training.py"),
+    Library("open_clip_torch", "3.3.0", needs=f"{_OF_IMAGES} timm==1.0.31 regex ftfy wcwidth", script="open_clip_pairs.py"),
 )

@@ -9,7 +9,7 @@ ELSEWHERE = {
     "torch._dynamo._trace_wrapped_higher_order_op": "mutagrad.compiler",
     "torch._dynamo.utils": "mutagrad.compiler",
     "torch._functorch": "mutagrad.func",
-    "torch._functorch.vmap": "mutagrad.torch_api.unavailable._functorch",
+    "torch._functorch.vmap": "mutagrad.func.batching",
     "torch._higher_order_ops": "mutagrad.control",
     "torch._higher_order_ops.associative_scan": "mutagrad.control",
     "torch._higher_order_ops.cond": "mutagrad.control",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ..arrays.batched import Slices, Turns
 from ..arrays.batched_rules import begin
 from ..arrays.kinds import Level, any_open, device_of, others
-from ..base.errors import BadData, BadValue
+from ..base.errors import BadValue
 from ..base.modes import call_with, mode
 from ..base.operands import Array
 from ..base.pytree import tree_flatten, tree_unflatten
@@ -15,9 +15,10 @@ from ..core.factory import stamp_storages
 from ..core.graph import next_order
 from ..ops.create.create import zeros_like
 from ..ops.math.elementwise import equal
-from ..ops.shape.shape import cat, movedim, narrow, select, stack, whole_dim
-from ..ops.shape.slices import enter_slices, leave_slices
+from ..ops.shape.shape import cat, movedim, narrow, select, stack
 from ..tensors.tensor import Tensor
+from . import batching
+from .batching import differs, result_dims
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
@@ -37,10 +38,9 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     check_chunks("vmap", chunk_size)
 
     def mapped(*arguments: Any, **settings: Any) -> Any:
-        leaves, spec = tree_flatten(arguments)
+        size, dims, leaves, spec = batching._process_batched_inputs(in_dims, arguments, func)
         same = Turns(True) if randomness == "same" else None
-        call = _Call(func, leaves, _spread(in_dims, arguments), spec, settings, out_dims, randomness, same)
-        size = call.size()
+        call = _Call(func, leaves, dims, spec, settings, out_dims, randomness, same)
         if chunk_size is not None and size > chunk_size:
             return call.in_chunks(size, chunk_size)
         return call.run(size)
@@ -64,21 +64,6 @@ class _Call(NamedTuple):
     out_dims: Any
     randomness: str
     same: Turns | None  # how all slices draw the same random numbers, in whatever chunks
-
-    def size(self) -> int:
-        """Return the number of slices."""
-        for x, d in zip(self.leaves, self.dims):
-            if d is not None and (not isinstance(x, Tensor) or not -x.ndim <= d < x.ndim):
-                shape = tuple(getattr(x, "shape", ()))
-                raise BadValue(f"vmap: cannot slice {type(x).__name__} of shape {shape} along dimension {d}",
-                               fix="in_dims=None for it")
-        sizes = {x.shape[d] for x, d in zip(self.leaves, self.dims) if d is not None}
-        if not sizes:
-            raise BadValue("vmap: no argument is sliced", fix="in_dims=0 for at least one argument")
-        if len(sizes) > 1:
-            raise BadValue(f"vmap: the sliced dimensions have sizes {sorted(sizes)}", why="they are sliced together",
-                           fix="make them equal")
-        return int(sizes.pop())
 
     def run(self, size: int) -> Any:
         """Return the results, where what the function makes anew is on the device of its arguments."""
@@ -108,9 +93,9 @@ class _Call(NamedTuple):
             if self.same is not None:
                 self.same.again()
             length = min(chunk_size, size - start)
-            found.append(self._replace(leaves=self.sliced(narrow, start, length)).run(length))
+            found.append(self._replace(leaves=self.sliced(_some, start, length)).run(length))
         trees = [tree_flatten(f) for f in found]
-        dims = _result_dims(self.out_dims, found[0], trees[0][0])
+        dims = result_dims(self.out_dims, found[0], trees[0][0])
         columns = zip(*(outputs for outputs, _ in trees))
         joined = [_same(list(c)) if d is None else cat(list(c), d) for c, d in zip(columns, dims)]
         return tree_unflatten(joined, trees[0][1])
@@ -125,7 +110,7 @@ class _Call(NamedTuple):
         level = begin(size, next_order(), turns)
         try:
             stamp_storages(True)
-            found = call_with({"kind": level}, self.inside, level)
+            found = call_with({"kind": level}, self.inside, level, size)
         except Exception:  # OneByOne, or what the function has made of it
             if not level.refusals:
                 raise
@@ -137,12 +122,9 @@ class _Call(NamedTuple):
             return None
         return (found,)
 
-    def inside(self, level: Slices) -> Any:
-        entered = self.sliced(lambda x, d: _argument(x, d, level))
-        result = self.called(entered)
-        outputs, spec = tree_flatten(result)
-        dims = _result_dims(self.out_dims, result, outputs)
-        return tree_unflatten([_result(x, d, level) for x, d in zip(outputs, dims)], spec)
+    def inside(self, level: Slices, size: int) -> Any:
+        entered = batching._create_batched_inputs(self.dims, self.leaves, level, self.spec)
+        return batching._unwrap_batched(self.func(*entered, **self.settings), self.out_dims, level, size, self.func)
 
     def one_by_one(self, size: int) -> Any:
         """Return the results of a call for each slice, stacked."""
@@ -155,9 +137,9 @@ class _Call(NamedTuple):
         for i in range(size or 1):
             if turns.same:
                 turns.again()
-            results.append(call_with({"kind": level}, call.called, call.sliced(select, i)))
+            results.append(call_with({"kind": level}, call.called, call.sliced(_one, i)))
         trees = [tree_flatten(r) for r in results]
-        dims = _result_dims(self.out_dims, results[0], trees[0][0])
+        dims = result_dims(self.out_dims, results[0], trees[0][0])
         columns = [[leaves[k] for leaves, _ in trees] for k in range(len(dims))]
         stacked = [_same(c) if d is None else narrow(stack(c), 0, 0, size) for c, d in zip(columns, dims)]
         moved = [x if d in (0, None) else movedim(x, 0, d) for x, d in zip(stacked, dims)]
@@ -195,50 +177,15 @@ class Loop(Level):
         return source
 
 
-def _argument(x: Tensor, dim: int, level: Slices) -> Any:
-    entered = enter_slices(x, dim, level)
-    entered._array.frozen = True
-    return entered
+def _one(x: Any, dim: int, i: int) -> Any:
+    """One slice, of a tensor or of a container that is sliced as a whole."""
+    return select(x, dim, i) if isinstance(x, Tensor) else x[(slice(None),) * dim + (i,)]
 
 
-def _result(x: Any, dim: int | None, level: Slices) -> Any:
-    """One result of the function as that of vmap."""
-    if dim is not None:
-        return leave_slices(x, whole_dim(dim, x.ndim + 1, "vmap"), level)
-    if not isinstance(x, Tensor) or getattr(x._array, "level", None) is not level:
-        return x
-    if x._array.values()[1]:
-        raise _differs()
-    return select(leave_slices(x, 0, level), 0, 0)
-
-
-def _differs() -> BadValue:
-    return BadValue("vmap: out_dims cannot be None for this result, because every slice has its own", fix="out_dims=0")
-
-
-def _spread(dims: Any, tree: Any) -> list[Any]:
-    """A dimension for each leaf of a tree, from a tree of dimensions that may end higher up."""
-    if dims is None or isinstance(dims, int):
-        return [dims] * len(tree_flatten(tree)[0])
-    if not isinstance(dims, (tuple, list, dict)):
-        raise BadValue(f"vmap: a dimension must be a number or None, not {dims!r}", fix="in_dims=0")
-    if isinstance(tree, dict) and isinstance(dims, dict):
-        return [d for k in tree for d in _spread(dims[k], tree[k])]
-    if not isinstance(tree, (tuple, list)) or len(dims) != len(tree):
-        count = len(tree) if hasattr(tree, "__len__") else 1
-        raise BadValue(f"vmap: dimensions {dims!r} are not compatible with {type(tree).__name__} of {count}")
-    return [d for part, inner in zip(dims, tree) for d in _spread(part, inner)]
-
-
-def _result_dims(out_dims: Any, result: Any, outputs: list[Any]) -> list[Any]:
-    """A dimension for each output of the function."""
-    alone = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(result, Tensor)
-    dims = _spread(out_dims[0] if alone else out_dims, result)
-    for x, d in zip(outputs, dims):
-        if d is not None and not isinstance(x, Tensor):
-            raise BadData(f"vmap: the function must only return tensors, not {type(x).__name__}",
-                          fix="out_dims=None for it")
-    return dims
+def _some(x: Any, dim: int, start: int, length: int) -> Any:
+    if isinstance(x, Tensor):
+        return narrow(x, dim, start, length)
+    return x[(slice(None),) * dim + (slice(start, start + length),)]
 
 
 def _same(values: list[Any]) -> Any:
@@ -246,5 +193,5 @@ def _same(values: list[Any]) -> Any:
     first = values[0]
     for value in values:
         if value is not first and not (equal(value, first) if isinstance(first, Tensor) else value == first):
-            raise _differs()
+            raise differs()
     return first

@@ -1,13 +1,12 @@
 """What programs ask of a tensor inside `vmap`: whether it stands for many slices at once, and for which."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from ...arrays.batched import Batched
-from ...base.errors import BadValue, NotSupported
-from ...base.pytree import TreeSpec, tree_flatten, tree_unflatten as tree_unflatten
+from ...base.errors import BadValue
 from ...core.factory import make
+from ...func.batching import _add_batch_dim as _add_batch_dim, _remove_batch_dim as _remove_batch_dim
 from ...tensors.tensor import Tensor
 
 
@@ -35,39 +34,3 @@ def get_unwrapped(tensor: Tensor) -> Tensor:
         raise BadValue("get_unwrapped: No wrappers present!", why="the tensor does not stand for slices of a vmap",
                        fix="ask is_batchedtensor(x) first")
     return make(tensor._array.values()[0].copy())  # type: ignore[no-any-return]
-
-
-def _no_levels(name: str) -> NotSupported:
-    return NotSupported(f"{name}: slices cannot be made and taken apart by hand",
-                        why="calls of vmap have no numbers here", fix="mutagrad.vmap(function)(tensors)")
-
-
-def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> NoReturn:
-    raise _no_levels("_add_batch_dim")
-
-
-def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> NoReturn:
-    raise _no_levels("_remove_batch_dim")
-
-
-def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int) -> NoReturn:
-    raise _no_levels("_maybe_remove_batch_dim")
-
-
-def _get_name(func: Callable[..., Any]) -> str:
-    """Return the name of a function, or how it is shown."""
-    return getattr(func, "__name__", repr(func))
-
-
-def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec) -> list[Any] | None:
-    """Return the leaves of a tree, each for as many leaves as the other has in its place; None if they do not fit."""
-    if tree is None or not isinstance(tree, (tuple, list, dict)):
-        return [tree] * treespec.num_leaves
-    leaves, spec = tree_flatten(tree, is_leaf=lambda v: v is None)
-    if spec == treespec:
-        return leaves
-    if spec.type is not treespec.type or len(spec.children_specs) != len(treespec.children_specs):
-        return None
-    parts = tree.values() if isinstance(tree, dict) else tree
-    found = [_broadcast_to_and_flatten(part, child) for part, child in zip(parts, treespec.children_specs)]
-    return None if None in found else [v for part in found if part is not None for v in part]
