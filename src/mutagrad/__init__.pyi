@@ -49,7 +49,7 @@ from mutagrad.func.mapping import vmap as vmap
 from mutagrad.nn import future as __future__
 from mutagrad.ops.random import generator as random
 from mutagrad.ops.random.generator import Generator as Generator, default_generator as default_generator
-from mutagrad.tensors import tensor as _tensor, typed_storage as storage
+from mutagrad.tensors import tensor as _tensor
 from mutagrad.tensors.tensor import Tensor as Tensor
 from mutagrad.tensors.typed_storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 from mutagrad.tensors.typed_tensors import (BFloat16Storage as BFloat16Storage, BFloat16Tensor as BFloat16Tensor,
@@ -63,7 +63,7 @@ from mutagrad.torch_api import (__config__ as __config__, _utils as _utils, _vma
     amp as amp, compiler as compiler, control as control, fft as fft, futures as futures, fx as fx, hub as hub,
     library as library, linalg as linalg, masked as masked, meta as meta, multiprocessing as multiprocessing,
     overrides as overrides, profiler as profiler, quasirandom as quasirandom, settings as settings, signal as signal,
-    special as special, testing as testing, types as types, version as version)
+    special as special, storage as storage, testing as testing, types as types, version as version)
 from mutagrad.torch_api.amp import (autocast as autocast, clear_autocast_cache as clear_autocast_cache,
     get_autocast_cpu_dtype as get_autocast_cpu_dtype, get_autocast_dtype as get_autocast_dtype,
     get_autocast_gpu_dtype as get_autocast_gpu_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled,
