@@ -53,7 +53,7 @@ WITHOUT = {name: reason for reason, names in {
 }.items() for name in names.split()}
 
 # The parts of an optimizer's step: they are called with arrays, by `step`, and docs/recipes.md shows how they are written.
-PARTS = {"advance", "check", "first_count", "first_value", "formula", "hyper", "kept", "moved", "new_state", "numbers", "update"}
+PARTS = {"advance", "check", "check_sparse", "first_count", "first_value", "formula", "hyper", "kept", "moved", "new_state", "numbers", "step_sparse", "update"}
 
 
 def public(place: str) -> dict[str, Any]:

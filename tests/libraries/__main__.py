@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -20,6 +21,7 @@ import venv
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from .table import LIBRARIES, Library
 
@@ -27,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
 WORK, RESULTS, DOCUMENT = ROOT / "build/libraries", Path(__file__).parent / "results.json", ROOT / "docs/libraries.md"
 TORCH = "torch==2.13.0"
-LIMIT = 3600  # seconds for a suite
+LIMIT, GRACE = 3600, 300  # seconds for a suite, and for its report after that
 
 
 def environment(library: Library, torch: bool) -> Path:
@@ -68,32 +70,46 @@ def script(library: Library, python: Path, torch: bool) -> str:
     """Run the library's script; return "" if it ended well, or why not."""
     command = [str(python), *(() if torch else ("-m", "mutagrad", "run")), str(SCRIPTS / library.script)]
     try:
-        ended = subprocess.run(command, cwd=WORK, timeout=LIMIT, capture_output=True, text=True,
+        run = subprocess.run(command, cwd=WORK, timeout=LIMIT, capture_output=True, text=True,
                                env={**os.environ, **library.settings})
     except subprocess.TimeoutExpired:
         return f"no end after {LIMIT} s"
-    said = [line for line in ended.stderr.splitlines() if re.match(r"[\w.]+(Error|NotSupported|Missing\w*)\b", line)]
-    return "" if not ended.returncode else (said or [f"exit status {ended.returncode}"])[-1]
+    said = [line for line in run.stderr.splitlines() if re.match(r"[\w.]+(Error|NotSupported|Missing\w*)\b", line)]
+    return "" if not run.returncode else (said or [f"exit status {run.returncode}"])[-1]
 
 
-def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> dict[str, str]:
-    """Run the suite, under PyTorch what of it failed; return for each test "" if it passed, "skipped", or why it failed."""
+def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> tuple[dict[str, str], bool]:
+    """Run the suite, under PyTorch what of it failed; return for each test "" if it passed, "skipped", or why it failed.
+
+    And whether it ended within the limit: if not, these are the tests that did."""
     report = WORK / f"{library.name}{'-torch' * torch}.xml"
     report.unlink(missing_ok=True)
     run = [str(python), "-m", *(["pytest", "--last-failed", "--last-failed-no-failures=none"] if torch else ["mutagrad", "run", "-m", "pytest"])]
-    try:
-        subprocess.run([*run, "-q", "-o", f"cache_dir={WORK / library.name}.cache", "-p", "no:warnings", "--tb=short",
-                        f"--junitxml={report}", *library.tests.split()], cwd=tests, timeout=LIMIT, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", **library.settings})
-    except subprocess.TimeoutExpired:
-        raise SystemExit(f"{library.name}: no end after {LIMIT} s") from None
+    run += ["-q", "-o", f"cache_dir={WORK / library.name}.cache", "-p", "no:warnings", "--tb=short", f"--junitxml={report}"]
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    whole = ended([*run, *library.tests.split()], LIMIT, cwd=tests, env={**os.environ, "PATH": path, **library.settings})
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
         wrong = [part for part in case if part.tag in ("failure", "error")]
         why = re.sub(r"/\S+", "…", (wrong[0].get("message") or "?").splitlines()[0]) if wrong else ""  # paths say nothing elsewhere
         name = f"{case.get('classname')}.{case.get('name')}"
         found[name] = why or ("skipped" if case.find("skipped") is not None else "")
-    return found
+    return found, whole
+
+
+def ended(command: list[str], limit: float, **settings: Any) -> bool:
+    """Run a command, and return whether it ended within so many seconds. If not, it is interrupted, so that pytest reports."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, **settings) as process:
+        try:
+            process.wait(limit)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            return False
+    return True
 
 
 def counted(here: dict[str, str], there: dict[str, str] | None) -> dict[str, object]:
@@ -115,10 +131,10 @@ def run_script(library: Library, python: Path, given: argparse.Namespace) -> dic
 def run_suite(library: Library, python: Path, given: argparse.Namespace) -> dict[str, object]:
     """Return the figures of the library's tests."""
     tests = suite(library, python, given.suites)
-    here = outcomes(library, python, tests, False)
+    here, whole = outcomes(library, python, tests, False)
     failed = any(why not in ("", "skipped") for why in here.values())
-    there = outcomes(library, environment(library, True), tests, True) if given.torch and failed else {}
-    return counted(here, there if given.torch else None)
+    there = outcomes(library, environment(library, True), tests, True)[0] if given.torch and failed else {}
+    return {"whole": whole, **counted(here, there if given.torch else None)}
 
 
 def ran(row: dict[str, object]) -> str:
@@ -138,7 +154,8 @@ def document(results: dict[str, dict[str, object]]) -> str:
         passed, failed = int(str(row["passed"])), int(str(row["failed"]))
         share = passed / max(passed + failed, 1)
         reasons = "; ".join(f"{count} × `{why.replace('|', '/').replace('`', '')}`" for why, count in row["reasons"])  # type: ignore[attr-defined]
-        rows.append(f"| {library.name} | {row['version']} | {passed:,}{'' if row['compared'] else ' *'} | {failed:,} | "
+        note = "" if row.get("whole", True) else f" in {LIMIT // 60} min"
+        rows.append(f"| {library.name} | {row['version']} | {passed:,}{'' if row['compared'] else ' *'}{note} | {failed:,} | "
                     f"{share:.1%} of {library.bar:.0%} | {reasons} |")
     return HEAD + "\n".join(rows) + "\n"
 
@@ -147,7 +164,8 @@ HEAD = """# Libraries
 
 Libraries that are written for PyTorch, and their own tests with `import torch` meaning mutagrad. `make libraries` runs them, each
 in an environment of its own without PyTorch, and writes this page. What fails here is run under PyTorch 2.13, too, and is not
-counted if it fails there; a star says that this was not asked. A library with a script has no tests here, but runs
+counted if it fails there; a star says that this was not asked. A suite that takes longer than an hour is stopped then, and its
+row, which says so, counts the tests that had ended. A library with a script has no tests here, but runs
 [a program](../tests/libraries/scripts) that trains something, and fails unless its losses are those of PyTorch for the same seed.
 
 | library | version | passed | failed | share, of the bar | most frequent reasons |

@@ -542,3 +542,10 @@ def test_a_tensor_of_a_queue() -> None:
     same(mg.tensor(deque([1.0, 2.0])), [1, 2])
     same(mg.tensor([deque([1, 2]), deque([3, 4])]), [[1, 2], [3, 4]])
     assert mg.tensor(deque([True])).dtype is mg.bool
+
+
+def test_numbers_of_numpy_are_compared_as_pythons() -> None:
+    for actual, expected in ((1.0, np.float64(1)), (np.float32(1), 1.0), (1, np.int32(1))):
+        mg.testing.assert_close(actual, expected)
+    with pytest.raises(AssertionError, match="do not match: <class 'int'> != <class 'float'>"):
+        mg.testing.assert_close(1, np.float64(1))

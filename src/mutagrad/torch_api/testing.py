@@ -118,6 +118,7 @@ class _Pair:
             raise _Mismatch(found.text, f"[{key!r}]{found.place}") from None
 
     def _numbers(self, actual: Any, expected: Any) -> None:
+        actual, expected = (v.item() if isinstance(v, np.generic) else v for v in (actual, expected))
         if self.check_dtype and type(actual) is not type(expected):
             raise _Mismatch(f"The (d)types do not match: {type(actual)} != {type(expected)}.")
         kinds = {create.inferred(v).category for v in (actual, expected)}
