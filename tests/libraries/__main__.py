@@ -26,7 +26,7 @@ from .table import LIBRARIES, Library
 ROOT = Path(__file__).parents[2]
 WORK, RESULTS, DOCUMENT = ROOT / "build/libraries", Path(__file__).parent / "results.json", ROOT / "docs/libraries.md"
 TORCH = "torch==2.13.0"
-LIMIT = 3600  # seconds for a suite
+LIMIT = 3600  # seconds for a suite, or for each of its parts
 
 
 def environment(library: Library, torch: bool) -> Path:
@@ -64,16 +64,24 @@ def suite(library: Library, python: Path, given: Path | None) -> Path:
 
 
 def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> dict[str, str]:
-    """Run the suite, under PyTorch what of it failed; return for each test "" if it passed, "skipped", or why it failed."""
-    report = WORK / f"{library.name}{'-torch' * torch}.xml"
+    """Run the suite part by part, under PyTorch what of it failed; return for each test "" if it passed, "skipped", or why not."""
+    found: dict[str, str] = {}
+    for number, part in enumerate(library.tests.split("|")):
+        found.update(outcomes_of_part(library, python, tests, torch, number, part.split()))
+    return found
+
+
+def outcomes_of_part(library: Library, python: Path, tests: Path, torch: bool, number: int, part: list[str]) -> dict[str, str]:
+    """The same for one part. Each has a cache of its own, so that pytest knows what of this one has failed, or that nothing has."""
+    report = WORK / f"{library.name}-{number}{'-torch' * torch}.xml"
     report.unlink(missing_ok=True)
     run = [str(python), "-m", *(["pytest", "--last-failed", "--last-failed-no-failures=none"] if torch else ["mutagrad", "run", "-m", "pytest"])]
     try:
-        subprocess.run([*run, "-q", "-o", f"cache_dir={WORK / library.name}.cache", "-p", "no:warnings", "--tb=short",
-                        f"--junitxml={report}", *library.tests.split()], cwd=tests, timeout=LIMIT, stdout=subprocess.DEVNULL,
+        subprocess.run([*run, "-q", "-o", f"cache_dir={WORK / library.name}-{number}.cache", "-p", "no:warnings", "--tb=short",
+                        f"--junitxml={report}", *part], cwd=tests, timeout=LIMIT, stdout=subprocess.DEVNULL,
                        env={**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", **library.settings})
     except subprocess.TimeoutExpired:
-        raise SystemExit(f"{library.name}: no end after {LIMIT} s") from None
+        raise SystemExit(f"{library.name}: no end of {' '.join(part)} after {LIMIT} s") from None
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
         wrong = [part for part in case if part.tag in ("failure", "error")]
