@@ -169,7 +169,7 @@ def _check_along(func: Callable[..., Any], inputs: tuple[Any, ...], i: int, outp
     u, vs = _directions(x, outputs)
     tangents = _tangents(func, inputs, i, u) if forward else outputs
     for k, (v, moved) in enumerate(zip(vs, _difference(func, inputs, i, ..., eps * u, outputs))):
-        expected, near = (v * moved).sum() / (2 * eps), atol * u.sum() * v.sum()
+        expected, near = (v * moved).sum() / (2 * eps), float(atol * u.sum() * v.sum())
         what = f"mismatch for output {k} with respect to input {i}"
         if reverse:
             g = _gradient(outputs[k], x, v)
