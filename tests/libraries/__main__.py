@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
 WORK, RESULTS, DOCUMENT = ROOT / "build/libraries", Path(__file__).parent / "results.json", ROOT / "docs/libraries.md"
 TORCH = "torch==2.13.0"
-LIMIT, GRACE = 3600, 300  # seconds for a suite, and for its report after that
+LIMIT, GRACE = 3600, 300  # seconds for a suite, or for each of its parts, and for its report after that
 
 
 def environment(library: Library, torch: bool) -> Path:
@@ -81,13 +81,24 @@ def script(library: Library, python: Path, torch: bool) -> str:
 def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> tuple[dict[str, str], bool]:
     """Run the suite, under PyTorch what of it failed; return for each test "" if it passed, "skipped", or why it failed.
 
-    And whether it ended within the limit: if not, these are the tests that did."""
-    report = WORK / f"{library.name}{'-torch' * torch}.xml"
+    And whether it ended within the limit: if not, these are the tests that did.
+    """
+    found, whole = {}, True
+    for number, part in enumerate(library.tests.split("|")):
+        ended_in_part, in_time = outcomes_of_part(library, python, tests, torch, number, part.split())
+        found, whole = found | ended_in_part, whole and in_time
+    return found, whole
+
+
+def outcomes_of_part(library: Library, python: Path, tests: Path, torch: bool, number: int,
+                     part: list[str]) -> tuple[dict[str, str], bool]:
+    """The same for one part. Each has a cache of its own, so that pytest knows what of this one has failed, or that nothing has."""
+    report = WORK / f"{library.name}-{number}{'-torch' * torch}.xml"
     report.unlink(missing_ok=True)
     run = [str(python), "-m", *(["pytest", "--last-failed", "--last-failed-no-failures=none"] if torch else ["mutagrad", "run", "-m", "pytest"])]
-    run += ["-q", "-o", f"cache_dir={WORK / library.name}.cache", "-p", "no:warnings", "--tb=short", f"--junitxml={report}"]
+    run += ["-q", "-o", f"cache_dir={WORK / library.name}-{number}.cache", "-p", "no:warnings", "--tb=short", f"--junitxml={report}"]
     path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
-    whole = ended([*run, *library.tests.split()], LIMIT, cwd=tests, env={**os.environ, "PATH": path, **library.settings})
+    whole = ended([*run, *part], LIMIT, cwd=tests, env={**os.environ, "PATH": path, **library.settings})
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
         wrong = [part for part in case if part.tag in ("failure", "error")]
