@@ -481,3 +481,30 @@ def test_gradients_in_a_box():
     a, b = Boxed.apply(x, y)
     (a * b).backward()
     assert (x.grad.item(), y.grad.item()) == (18.0, 12.0)
+
+
+class Both(Function):
+    """Two outputs, of which the first is needed to differentiate the second."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        square, cube = x * x, x * x * x
+        ctx.save_for_backward(x, square)
+        return square, cube
+
+    @staticmethod
+    def backward(ctx: Any, first: Any, second: Any) -> Any:
+        x, square = ctx.saved_tensors
+        return 2 * x * first + 3 * square * second
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_saved_output_has_its_history_when_the_program_has_dropped_it(kept: bool) -> None:
+    x = leaf(1.0, 2.0, -3.0)
+    outputs = Both.apply(x)
+    cube = outputs[1]
+    if not kept:
+        del outputs
+    g, = mg.autograd.grad(cube.sum(), x, create_graph=True)
+    same(g, [3.0, 12.0, 27.0])
+    same(mg.autograd.grad(g.sum(), x)[0], [6.0, 12.0, -18.0])

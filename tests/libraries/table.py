@@ -62,7 +62,7 @@ LIBRARIES = (
     Library("e3nn", "0.6.0", needs="sympy mpmath opt_einsum opt_einsum_fx packaging", script="e3nn_network.py"),
     Library("tensordict", "0.15.3", needs="cloudpickle pyvers", script="tensordict_ensemble.py"),
     Library("torchrl", "0.14.1", needs="cloudpickle pyvers packaging tensordict==0.14.3", script="torchrl_ppo.py"),
-    Library("torchvision", "0.28.0", needs="pillow", script="torchvision_resnet.py"),
+    Library("torchvision", "0.28.0", needs="pillow tqdm", script="torchvision_resnet.py"),
     Library("timm", "1.0.31", needs=_OF_IMAGES, script="timm_training.py"),
     Library("open_clip_torch", "3.3.0", needs=f"{_OF_IMAGES} timm==1.0.31 regex ftfy wcwidth", script="open_clip_pairs.py"),
 )

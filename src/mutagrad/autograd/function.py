@@ -135,11 +135,22 @@ def _restored(node: Node, slot: int, source: Any) -> Any:
     value = snapshot(node, slot)
     if value is None:
         return None
-    if source.__class__ is int:
-        made = node.op.outputs[source]
-        source = source_of(made(), "out", 0) if made is not None and made() is not None else (None, None)
-    writer, window = source
+    writer, window = _output_source(node, source) if source.__class__ is int else source
     return with_history(value, writer, window, shared=False)
+
+
+def _output_source(node: Node, number: int) -> tuple[Writer | None, Any]:
+    """The writer and window of an output; of one that the program has dropped, the writer is made again."""
+    made = node.op.outputs[number]
+    if made is None:
+        return None, None
+    writer = made()
+    if writer is None:
+        writer = new_node(OUTPUT, (node,))
+        writer.saved = number
+        node.op.outputs[number] = _weak(writer)
+        return writer, None
+    return source_of(writer, "out", 0)
 
 
 FunctionCtx = BackwardCFunction = Context  # PyTorch's names, for annotations
