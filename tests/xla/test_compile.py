@@ -595,3 +595,16 @@ def test_nothing_of_jax_is_loaded_until_it_is_used() -> None:
     import sys
     code = "import mutagrad as mg, sys; mg.loop(3, lambda i: None); mg.cond(mg.tensor(True), lambda: 1, lambda: 2); assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_long_sums_of_products_are_as_exact_as_elsewhere() -> None:
+    mg.manual_seed(0)
+    a, b = mg.rand(300007), mg.rand(300007, 3)
+    c, d = a[:300000].reshape(100, 30, 100), b[:300000].reshape(100, 100, 30, 3)
+
+    def step(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return a @ b, b.T @ a, a @ a, a[None] @ b, mg.einsum("abc,cabe->ea", c, d).sum(1), mg.einsum("abc,cabe->e", c, d)
+
+    exact = step(*(x.double() for x in (a, b, c, d)))
+    for found, wanted in zip(mg.compile(step)(a, b, c, d), exact):
+        assert found.shape == wanted.shape and float(((found - wanted) / wanted).abs().max()) < 2e-6

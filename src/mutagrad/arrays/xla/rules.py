@@ -5,6 +5,7 @@ elementwise one is called back while the program runs, and any other is refused.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -257,8 +258,29 @@ def _matmul(ufunc: Any, a: Any, b: Any) -> Any:
     function: Any = getattr(jnp, ufunc.__name__)
     if ufunc is numpy.matmul and (short := all_short(a, b)):
         return jnp.matmul(*short, preferred_element_type=numpy.float32)
+    a, b = _as(a, types[0]), _as(b, types[1])
+    results = a.size // max(inner, 1) * (b.size // max(inner, 1))
+    if ufunc is numpy.matmul and a.ndim <= 2 and b.ndim <= 2 and _is_long(a, inner, results):
+        return _in_parts(a.reshape(-1, inner), b.reshape(inner, -1)).reshape(*a.shape[:-1], *b.shape[1:])
     more = {} if ufunc is not numpy.matmul else {"precision": PRECISION[0]}
-    return function(_as(a, types[0]), _as(b, types[1]), **more).astype(types[-1])
+    return function(a, b, **more).astype(types[-1])
+
+
+_LONG, _FEW = 1 << 12, 1 << 8  # products that are added for each of the results, and results
+
+
+def _is_long(a: Any, inner: int, results: int) -> bool:
+    return inner >= _LONG and results <= _FEW and a.dtype.kind in "fc"
+
+
+def _in_parts(a: Any, b: Any) -> Any:
+    """Return the product of matrices by sums of sums: XLA adds all products of an element one after the other."""
+    inner = a.shape[1]
+    size = 1 << (inner.bit_length() // 2)
+    whole = inner - inner % size
+    parts = jnp.einsum("mqc,qcn->qmn", a[:, :whole].reshape(a.shape[0], -1, size),
+                       b[:whole].reshape(-1, size, b.shape[1]), precision=PRECISION[0]).sum(0)
+    return parts + jnp.matmul(a[:, whole:], b[whole:], precision=PRECISION[0])
 
 
 def all_short(*arrays: Any) -> list[Any]:
@@ -483,7 +505,29 @@ def _einsum(spec: Any, *arrays: Any, optimize: Any = True, **settings: Any) -> A
     if len(arrays) == 2 and (short := all_short(*arrays)):
         return jnp.einsum(spec, *short, preferred_element_type=numpy.float32)
     dtype = numpy.result_type(*(a.dtype for a in arrays))
-    return jnp.einsum(spec, *(_as(a, dtype) for a in arrays), precision=PRECISION[0])
+    given = [_as(a, dtype) for a in arrays]
+    found = _long_product(spec, *given) if len(given) == 2 and isinstance(spec, str) else None
+    return jnp.einsum(spec, *given, precision=PRECISION[0]) if found is None else found
+
+
+def _long_product(spec: str, a: Any, b: Any) -> Any:
+    """Return an einsum that is a product of matrices with long sums; None for others."""
+    terms, _, result = spec.replace(" ", "").partition("->")
+    first, _, second = terms.partition(",")
+    inner = [c for c in first if c in second]
+    rows, columns = ([c for c in term if c not in inner] for term in (first, second))
+    if not spec.replace(" ", "").replace(",", "").replace("->", "").isalpha() or len({*first}) < len(first) \
+            or len({*second}) < len(second) or sorted(result) != sorted(rows + columns):
+        return None
+    sizes = dict(zip(first + second, a.shape + b.shape))
+    if [sizes[c] for c in first] != list(a.shape):  # one of them is broadcast
+        return None
+    length, shape = math.prod(sizes[c] for c in inner), [sizes[c] for c in rows + columns]
+    if not _is_long(a, length, math.prod(shape)):
+        return None
+    found = _in_parts(a.transpose([first.index(c) for c in rows + inner]).reshape(-1, length),
+                      b.transpose([second.index(c) for c in inner + columns]).reshape(length, -1))
+    return found.reshape(shape).transpose([(rows + columns).index(c) for c in result])
 
 
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
