@@ -53,7 +53,7 @@ def test_nan_among_many(dtype: mg.dtype) -> None:
 
 def test_ranges() -> None:
     n = 200_001
-    assert float((mg.linspace(-1, 3, n).double() - mg.tensor(np.linspace(-1, 3, n))).abs().max()) < 1.3e-7
+    assert float((mg.linspace(-1, 3, n).double() - mg.tensor(np.linspace(-1, 3, n))).abs().max()) < 1.5e-7  # as in PyTorch
     assert mg.linspace(0, 0.3, n)[-1] == mg.tensor(0.3) and mg.linspace(2, 2, n).unique().tolist() == [2]
     found, expected = mg.arange(5, 1000, 0.005), np.arange(199_000) * 0.005 + 5
     np.testing.assert_allclose(found.numpy(), expected, 6e-8)

@@ -73,9 +73,21 @@ def product(a: Array, b: Array) -> Any:
     """Return `a @ b`."""
     if a.dtype.kind in "iu" and a.dtype is b.dtype:
         return _integer_product(a, b)
+    if a.ndim == b.ndim == 1 and len(a) > 4 * _RUN:
+        return _long_dot(a, b)
     if a.shape[-1] < _LONG or a.ndim != 2 or b.ndim != 2 or 1 in (len(a), b.shape[1]) or a.size * b.shape[1] > _SMALL:
         return multiply(a, b)
     return _long_product(a, b)
+
+
+_RUN = 1 << 15  # numbers of a vector that OpenBLAS may add one after the other; with fewer it uses one thread only
+
+
+def _long_dot(a: Array, b: Array) -> Any:
+    """The product of two long vectors: the sum of parts. On some processors OpenBLAS has few partial sums of its own."""
+    whole = len(a) // _RUN * _RUN
+    parts = [np.matmul(x, y) for x, y in zip(a[:whole].reshape(-1, _RUN), b[:whole].reshape(-1, _RUN))]
+    return sums.add(np.stack([*parts, np.matmul(a[whole:], b[whole:])]), (0,))
 
 
 _LONG = 1024  # products to be added that are worth adding in groups
