@@ -7,10 +7,11 @@ which has one of its own; elsewhere it does nothing.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
+from glob import escape, glob
 from typing import Any
 
 from ..base.locks import new_lock
@@ -18,9 +19,10 @@ from .numpy import np
 
 
 def _libraries(owner: str) -> Iterator[Any]:
-    for path in (Path(np.__file__).parent.parent / f"{owner}.libs").glob("libscipy_openblas*.so"):
+    packages = os.path.dirname(os.path.dirname(np.__file__))
+    for path in glob(os.path.join(escape(packages), f"{owner}.libs", "libscipy_openblas*.so")):
         with suppress(OSError):
-            yield ctypes.CDLL(str(path))
+            yield ctypes.CDLL(path)
 
 
 @cache

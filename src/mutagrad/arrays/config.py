@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import platform
-from importlib import metadata
 
 from .compiled import library
 from .compiled.compiler import ALL, choice, folder, has_numba
@@ -16,6 +15,8 @@ def show_config() -> None:
 
 
 def config() -> list[tuple[str, str]]:
+    from importlib import metadata  # which loads half as much as NumPy
+
     blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
     made = [kernel for kernel in ALL if kernel.is_made()]
     failed = [kernel for kernel in ALL if kernel.error is not None]
