@@ -73,6 +73,21 @@ def test_replacements_of_nan_and_infinity() -> None:
     assert x.nan_to_num(1, 2, 3).tolist() == [1, 2, 3, 2]
     assert x.nan_to_num().tolist() == [0, mg.finfo(mg.float32).max, mg.finfo(mg.float32).min, 2]
     assert mg.tensor([1, 2]).nan_to_num().tolist() == [1, 2]
+    for short in (mg.float16, mg.bfloat16):
+        limits = mg.finfo(short)
+        assert x.to(short).nan_to_num().tolist() == [0, limits.max, limits.min, 2]
+        assert x.to(short).nan_to_num_(posinf=7).tolist() == [0, 7, limits.min, 2]
+
+
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64, mg.float16, mg.bfloat16], ids=str)
+def test_bounds_of_many(dtype: mg.dtype) -> None:
+    """Many elements are bounded by another function of NumPy's than few: the same, of nan and infinities, too."""
+    x = mg.randn(70, 70).to(dtype)
+    x[0, :3] = mg.tensor([math.nan, math.inf, -math.inf], dtype=dtype)
+    for bounded in (lambda t: t.relu(), lambda t: t.clamp(min=0.5), lambda t: t.clamp(max=-0.5), lambda t: t.clamp(-1, 1),
+                    mg.nan_to_num, mg.nn.functional.elu, mg.nn.functional.softplus, mg.nn.functional.logsigmoid):
+        few = mg.cat([bounded(row) for row in x])
+        mg.testing.assert_close(bounded(x).reshape(-1), few, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["isposinf", "isneginf", "gcd", "heaviside", "nextafter", "frexp"])

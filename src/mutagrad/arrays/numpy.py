@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Context
 from functools import wraps
+from math import inf
 from threading import local
 from types import ModuleType
 from typing import Any
@@ -125,3 +126,25 @@ def choose(mask: Array, x: Array | float, y: Array | float) -> Any:
         np.bitwise_and(chosen, a ^ b, out=chosen)
         np.bitwise_xor(chosen, b, out=chosen)
     return out
+
+
+def at_least(a: Any, low: float) -> Any:
+    """Compute `np.maximum(a, low)` for a number; of many floats by `np.clip`, as NumPy's maximum goes one by one there."""
+    if isinstance(a, np.ndarray) and a.size >= 4096 and a.dtype.char in _BITS:
+        return np.clip(a, low, inf)
+    return np.maximum(a, low)
+
+
+def at_most(a: Any, high: float) -> Any:
+    """Compute `np.minimum(a, high)` for a number, in the same way."""
+    if isinstance(a, np.ndarray) and a.size >= 4096 and a.dtype.char in _BITS:
+        return np.clip(a, -inf, high)
+    return np.minimum(a, high)
+
+
+def without_nan(a: Any, nan: float | None, above: float | None, below: float | None) -> Any:
+    """Compute `np.nan_to_num`, of many floats without its branch for each element."""
+    if above is below is None and isinstance(a, np.ndarray) and a.size >= 4096 and a.dtype.char in _BITS:
+        limits = np.finfo(a.dtype)
+        return choose(a == a, np.clip(a, limits.min, limits.max), nan or 0.0)
+    return np.nan_to_num(a, nan=0.0 if nan is None else nan, posinf=above, neginf=below)

@@ -115,7 +115,7 @@ def assign(target: Array, value: Array) -> None:
         target[...] = value
         return
     plain = value.dtype is target.dtype and target.dtype.kind in "fciu"
-    if not plain or not apply(np.positive, (value,), (), target, True):
+    if not plain or not choice.on or not apply(np.positive, (value,), (), target, True):
         _in_rows(lambda v, out: out.__setitem__(..., v), (value,), target)
 
 

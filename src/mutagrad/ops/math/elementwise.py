@@ -12,7 +12,7 @@ from typing import Any
 from ...arrays import np, quotients
 from ...arrays.bfloat16 import SHORT, converted
 from ...arrays.kinds import anywhere, is_plain, perhaps
-from ...arrays.numpy import choose, silently
+from ...arrays.numpy import at_least, at_most, choose, silently
 from ...arrays.parallel import LARGE
 from ...arrays.places import nonzero
 from ...arrays.scipy import erf as _erf
@@ -239,7 +239,7 @@ def _over_square(xp: Any, part: Any, x: Any, y: Any) -> Any:
 # --------------------------------------------------------------------------------------------- activations and the like
 
 sigmoid = elementwise("sigmoid", lambda a: 1 / (1 + np.exp(-a)), promotes="float", x=lambda g, out: g * out * (1 - out))
-relu = elementwise("relu", lambda a: np.maximum(a, 0), promotes="real", warns=False, x=lambda g, out: g * (out != 0))
+relu = elementwise("relu", lambda a: at_least(a, 0), promotes="real", warns=False, x=lambda g, out: g * (out != 0))
 erf = elementwise("erf", _erf, promotes="float", x=lambda xp, g, x: g * xp.exp(-x * x) * (2 / pi**0.5))
 logit_values = elementwise("logit", lambda a: np.log(a / (1 - a)), promotes="float",
                            x=lambda xp, g, x: xp.where((x >= 0) & (x <= 1), g / (x * (1 - x)), float("nan")))
@@ -272,9 +272,13 @@ fmax = elementwise("fmax", np.fmax, promotes="real", x=lambda xp, g, x, y: xp.wh
                    y=lambda xp, g, x, y: xp.where((x >= y) | xp.isnan(y), 0.0, g))
 fmin = elementwise("fmin", np.fmin, promotes="real", x=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), g, 0.0),
                    y=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), 0.0, g))
-clamp_values = elementwise("clamp", lambda a, low, high: np.clip(a, low, high), promotes="real", warns=False,
+clamp_values = elementwise("clamp", lambda a, low, high: _clamp(a, low, high), promotes="real", warns=False,
                            settings=("low", "high"),
                            x=lambda xp, g, x, low, high: xp.where(_inside(x, low, high), g, 0.0))
+
+
+def _clamp(a: Array, low: Any, high: Any) -> Any:
+    return at_most(a, high) if low is None else at_least(a, low) if high is None else np.clip(a, low, high)
 
 
 def _share(xp: Any, g: Any, loses: Any, ties: Any) -> Any:

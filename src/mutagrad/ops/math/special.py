@@ -6,14 +6,16 @@ from math import factorial, inf, log as ln, pi, sqrt
 from typing import Any, NamedTuple
 
 from ...arrays import np
+from ...arrays.bfloat16 import SHORT
 from ...arrays.kinds import anywhere, perhaps
+from ...arrays.numpy import without_nan
 from ...arrays.scipy import erfc as _erfc, lgamma as _lgamma, scipy, special
 from ...base import return_types
 from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError
 from ...base.operands import Array
 from ...core.codegen import elementwise, in_place
-from ...core.dtypes import COMPLEX
+from ...core.dtypes import COMPLEX, finfo
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.op import RAW, RECORDED, zero
@@ -431,8 +433,7 @@ isneginf = elementwise("isneginf", lambda a: _real(a) == -inf if a.dtype.kind ==
 isposinf = elementwise("isposinf", lambda a: _real(a) == inf if a.dtype.kind == "f" else np.zeros_like(_real(a), bool),
                        inputs=("x",))
 isreal = elementwise("isreal", lambda a: a.imag == 0 if a.dtype.kind == "c" else np.ones_like(a, bool), inputs=("x",))
-finite_values = elementwise("nan_to_num",
-                            lambda a, nan, posinf, neginf: np.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf),
+finite_values = elementwise("nan_to_num", lambda a, nan, posinf, neginf: without_nan(a, nan, posinf, neginf),
                             settings=("nan", "posinf", "neginf"), x=lambda xp, g, x: xp.where(xp.isfinite(x), g, 0.0))
 
 
@@ -457,6 +458,9 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
     >>> mg.nan_to_num(mg.tensor([1., float("nan")]), nan=0.)
     tensor([1., 0.])
     """
+    if tensor_argument(input, "nan_to_num")._array.dtype.char in SHORT:  # computed in float32, which holds more
+        limits = finfo(input.dtype)
+        posinf, neginf = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
     return finite_values(input, 0.0 if nan is None else nan, posinf, neginf, out=out)
 
 

@@ -10,7 +10,7 @@ from ...arrays import np
 from ...arrays.compiled import gates
 from ...arrays.compiled.library import rows_of
 from ...arrays.kinds import is_plain
-from ...arrays.numpy import choose, silently
+from ...arrays.numpy import at_least, at_most, choose, silently
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadValue, DTypeError, ShapeError, bad_choice
 from ...base.operands import Array
@@ -289,10 +289,10 @@ def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: 
 # --------------------------------------------------------------------------------------------------------- exponentials
 
 def _elu(a: Array, alpha: float, scale: float, input_scale: float) -> Any:
-    below = np.minimum(a, 0)
+    below = at_most(a, 0)
     found = np.expm1(below if input_scale == 1 else below * input_scale)
     found = found if alpha * scale == 1 else found * (alpha * scale)
-    above = np.maximum(a, 0)
+    above = at_least(a, 0)
     return found + (above if scale == 1 else above * scale)
 
 
@@ -392,14 +392,14 @@ def _mish_rule(xp: Any, g: Any, x: Any) -> Any:
 
 def _softplus(a: Array, beta: float, bound: float) -> Any:
     scaled = a * beta
-    return choose(scaled > bound, a, np.log1p(np.exp(np.minimum(scaled, bound))) / beta)
+    return choose(scaled > bound, a, np.log1p(np.exp(at_most(scaled, bound))) / beta)
 
 
 silu_values = elementwise("silu", lambda a: a / (1 + np.exp(-a)), x=_sigmoid_rule)
 mish_values = elementwise("mish", lambda a: a * _mish_factor(RAW, a), x=_mish_rule)
 softplus_values = elementwise("softplus", _softplus, settings=("beta", "bound"),
                               x=lambda xp, g, x, beta, bound: xp.where(x * beta > bound, g, g * xp.sigmoid(x * beta)))
-logsigmoid_values = elementwise("logsigmoid", lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))),
+logsigmoid_values = elementwise("logsigmoid", lambda a: at_most(a, 0) - np.log1p(np.exp(-np.abs(a))),
                                 x=lambda xp, g, x: g * xp.sigmoid(-x))
 
 
