@@ -16,7 +16,7 @@ from ..arrays import np
 from ..base.operands import Array, Operand
 from ..base.provenance import Where, describe
 from .storage import TensorBase
-from .window import As, Index, Shape, Whole, Window, covers, index_of, meets_itself, overlaps_itself, shape_of
+from .window import As, Index, Shape, Whole, Window, covers, index_of, layout, overlaps_itself, shape_of
 
 # Orders count downwards, so the smallest on a heap is the newest write.
 next_order = count(0, -1).__next__
@@ -204,8 +204,13 @@ def window_of(tensor: TensorBase, index: Index | None = None) -> Window:
     if index is None and not array.ndim:
         return tensor._offset or 0
     shape, strides = array.shape, array.strides
-    if (meets_itself if len(shape) > 1 else overlaps_itself)(shape, strides, array.itemsize):
+    if len(shape) == 1:
+        if overlaps_itself(shape, strides, array.itemsize):
+            return _untangled(tensor._offset or 0, shape, strides, buffer, index)
+    elif (known := layout(shape, strides, array.itemsize)) is None:
         return _untangled(tensor._offset or 0, shape, strides, buffer, index)
+    else:
+        shape, strides = known
     return tensor._offset or 0, shape, strides, index
 
 

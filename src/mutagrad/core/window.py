@@ -123,6 +123,15 @@ def meets_itself(shape: Shape, strides: Shape, itemsize: int) -> bool:
     return False
 
 
+@lru_cache(4096)
+def layout(shape: Shape, strides: Shape, itemsize: int) -> tuple[Shape, Shape] | None:
+    """Return shape and strides, the same tuples for all windows that have these; None for one that overlaps itself.
+
+    Nodes keep them, and the cycle collector visits every tuple that is kept.
+    """
+    return None if meets_itself(shape, strides, itemsize) else (shape, strides)
+
+
 def broadcast_axes(shape: Shape, target: Shape) -> tuple[tuple[int, ...], bool]:
     """Return which axes of `shape` to sum (keeping them) to get to `target`, and whether leading axes then go."""
     lead = len(shape) - len(target)

@@ -77,13 +77,15 @@ def check_writable(target: Any, name: str) -> None:
 
 def set_write(node: Node, storage: Storage, window: Window) -> None:
     """Make the node of a fresh result a write to `window` of a storage. If that is all of it, the past is over."""
-    node.whole = storage.buffer.shape, storage.buffer.dtype
+    before = storage.writer
+    known = before is not None and before.whole is not UNKNOWN_SHAPE  # a tuple less to keep
+    node.whole = before.whole if known else (storage.buffer.shape, storage.buffer.dtype)
     node.written = window
     if covers(window, node.whole):
         node.append(None)
-        overwritten(node, storage.writer)
+        overwritten(node, before)
     else:
-        node.append(storage.writer)
+        node.append(before)
 
 
 def begin_write(op: Op, target: TensorBase, tensors: Sequence[TensorBase], arrays: Sequence[Array],
