@@ -59,7 +59,7 @@ class Compiled:
         self.newest: list[tuple[Any, Program]] = []
         self.retraces: list[str] = []
         self.eager: str | None = None  # why it runs as it is
-        self.once: dict[Any, int] = {}  # calls of each kind that changed Python's state: a cache is filled once for each
+        self.once: dict[Any, int] = {}  # calls of a kind that changed Python's state: a cache is filled once for each
         self.last: Program | None = None
         _ALL.add(self)
 
