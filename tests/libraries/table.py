@@ -57,7 +57,7 @@ LIBRARIES = (
             "pyro-api opt_einsum tqdm networkx pandas python-dateutil six typing_extensions pytest-timeout", 0.98),
     Library("captum", "0.9.0", _CAPTUM, "https://github.com/pytorch/captum", _OF_CAPTUM, 0.98),
     Library("kornia", "0.9.0", _KORNIA, "https://github.com/kornia/kornia",
-            "kornia_rs packaging pillow requests certifi charset-normalizer idna urllib3 pytest-timeout", 0.98),
+            "kornia_rs packaging pillow requests certifi charset-normalizer idna urllib3 pytest-timeout typing_extensions", 0.98),
     Library("torch_geometric", "2.8.1", "test/nn test/utils test/data", "https://github.com/pyg-team/pytorch_geometric",
             f"{_OF_GEOMETRIC} fsspec psutil pyparsing tqdm xxhash", 0.98),
     Library("e3nn", "0.6.0", needs="sympy mpmath opt_einsum opt_einsum_fx packaging", script="e3nn_network.py"),
