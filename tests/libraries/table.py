@@ -15,7 +15,7 @@ class Library(NamedTuple):
     script: str = ""  # in place of tests: a program in scripts/ that ends with an error unless its numbers are PyTorch's
 
 
-_OF_GPYTORCH = ("jaxtyping==0.3.11 mpmath scikit-learn joblib narwhals threadpoolctl linear_operator==0.6.1 "
+_OF_GPYTORCH = ("jaxtyping==0.3.11 mpmath scikit-learn joblib cloudpickle narwhals threadpoolctl linear_operator==0.6.1 "
                 "typing_extensions wadler_lindig")
 _OF_GEOMETRIC = ("aiohttp aiohappyeyeballs aiosignal attrs frozenlist multidict propcache yarl typing_extensions "
                  "requests certifi charset-normalizer idna urllib3 jinja2 markupsafe pandas python-dateutil")
@@ -29,7 +29,7 @@ _PYRO = " | ".join(f"{part} --stage=unit --timeout=300" for part in (
 _CAPTUM = "tests --ignore=tests/insights --timeout=300"  # captum.insights was dropped before 0.9.0
 # Without models that 0.9.0 does not have, and without benchmarks. What needs weights from the network fails under PyTorch, too.
 _KORNIA = "tests --ignore=tests/models/qwen25 --ignore=tests/models/sam3 --ignore=tests/performance --timeout=300"
-_OF_CAPTUM = ("matplotlib contourpy cycler fonttools kiwisolver pyparsing python-dateutil six pillow tqdm parameterized scikit-learn "
+_OF_CAPTUM = ("matplotlib contourpy cycler fonttools kiwisolver pyparsing python-dateutil six pillow tqdm parameterized scikit-learn cloudpickle "
               "joblib threadpoolctl typing_extensions pytest-timeout")
 LIBRARIES = (
     Library("torchdiffeq", "0.2.5", "tests -o python_files=*_tests.py", "https://github.com/rtqichen/torchdiffeq"),
