@@ -35,3 +35,27 @@ def test_rows_of_scripts() -> None:
     assert f"| {library.name} | 1 | runs its script | | |  |" in rows[0]
     assert f"| {library.name} | 1 | runs its script * | | |  |" in rows[1]
     assert f"| {library.name} | 1 | fails its script | | | ValueError: 3 |" in rows[2]
+
+
+def test_what_fails_is_what_the_other_library_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also a test of which one part failed, and its last part passed; one that did not run there counts as failed."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_it.py").write_text("""
+import sys, unittest
+class TestIt(unittest.TestCase):
+    def test_parts(self):
+        for part in range(3):
+            with self.subTest(part=part):
+                self.assertNotEqual(part, 1)
+    def test_right(self):
+        pass
+    def test_here_only(self):
+        self.assertNotIn("mutagrad", sys.modules)
+""")
+    monkeypatch.setattr(runner, "WORK", tmp_path)
+    library, python = Library("x", "1", tests="tests"), Path(sys.executable)
+    here, whole = runner.outcomes(library, python, tmp_path, False)
+    there, _ = runner.outcomes(library, python, tmp_path, True)
+    assert whole and {name.split(".")[-1] for name in there} == {"test_parts", "test_here_only"}
+    figures = [runner.counted(here, found) for found in (there, {}, None)]
+    assert [(row["passed"], row["failed"]) for row in figures] == [(1, 1), (1, 2), (1, 2)]

@@ -95,8 +95,9 @@ def outcomes_of_part(library: Library, python: Path, tests: Path, torch: bool, n
     """The same for one part. Each has a cache of its own, so that pytest knows what of this one has failed, or that nothing has."""
     report = WORK / f"{library.name}-{number}{'-torch' * torch}.xml"
     report.unlink(missing_ok=True)
+    cache = WORK / f"{library.name}-{number}.cache"
     run = [str(python), "-m", *(["pytest", "--last-failed", "--last-failed-no-failures=none"] if torch else ["mutagrad", "run", "-m", "pytest"])]
-    run += ["-q", "-o", f"cache_dir={WORK / library.name}-{number}.cache", "-p", "no:warnings", "--tb=short", f"--junitxml={report}"]
+    run += ["-q", "-o", f"cache_dir={cache}", "-p", "no:warnings", "--tb=short", f"--junitxml={report}"]
     path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
     whole = ended([*run, *part], LIMIT, cwd=tests, env={**os.environ, "PATH": path, **library.settings})
     found = {}
@@ -104,8 +105,24 @@ def outcomes_of_part(library: Library, python: Path, tests: Path, torch: bool, n
         wrong = [part for part in case if part.tag in ("failure", "error")]
         why = re.sub(r"/\S+", "…", (wrong[0].get("message") or "?").splitlines()[0]) if wrong else ""  # paths say nothing elsewhere
         name = f"{case.get('classname')}.{case.get('name')}"
-        found[name] = why or ("skipped" if case.find("skipped") is not None else "")
+        found[name] = why or found.get(name) or ("skipped" if case.find("skipped") is not None else "")
+    if not torch:
+        remember_failures(cache / "v/cache", found)
     return found, whole
+
+
+def remember_failures(cache: Path, found: dict[str, str]) -> None:
+    """Tell pytest's cache what has failed: by itself it forgets tests of which a subtest failed."""
+    known = json.loads((cache / "nodeids").read_text())
+    failed = {name for name, why in found.items() if why not in ("", "skipped")}
+    (cache / "lastfailed").write_text(json.dumps({test: True for test in known if as_reported(test) in failed}))
+
+
+def as_reported(test: str) -> str:
+    """Return the name that a report gives to the test of this name on the command line."""
+    path, bracket, parameters = test.partition("[")
+    file, *names = path.split("::")
+    return ".".join([file.removesuffix(".py").replace("/", "."), *names]) + bracket + parameters
 
 
 def ended(command: list[str], limit: float, **settings: Any) -> bool:
@@ -127,7 +144,7 @@ def counted(here: dict[str, str], there: dict[str, str] | None) -> dict[str, obj
     """Return the figures: without what fails under PyTorch as well, if it was asked."""
     failed = {name: why for name, why in here.items() if why not in ("", "skipped")}
     if there is not None:
-        failed = {name: why for name, why in failed.items() if there.get(name) == ""}
+        failed = {name: why for name, why in failed.items() if there.get(name, "") == ""}
     return {"passed": sum(why == "" for why in here.values()), "failed": len(failed), "compared": there is not None,
             "skipped": sum(why == "skipped" for why in here.values()),
             "reasons": Counter(why[:110] for why in failed.values()).most_common(3)}

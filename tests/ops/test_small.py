@@ -119,3 +119,10 @@ def test_positions(index: list[Any]) -> None:
     expected = np.ones((3, 4))
     expected[np.array(index, int)] = 0
     np.testing.assert_array_equal(x.grad.numpy(), expected)
+
+
+@pytest.mark.parametrize("exponent", [-1.0, 0.5, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0])
+def test_powers_of_one_number(exponent: float) -> None:
+    x = mg.tensor(1.5, dtype=mg.float64, requires_grad=True)
+    x.pow(exponent).backward()
+    assert x.grad is not None and x.grad.item() == pytest.approx(exponent * 1.5 ** (exponent - 1))

@@ -315,6 +315,20 @@ def test_a_history_on_memory_from_outside_is_refused() -> None:
     assert buffer.tolist() == [0, 0] and not buffer.requires_grad
 
 
+def test_a_cache_is_filled_once_for_each_kind_of_argument() -> None:
+    cache: dict[Any, Any] = {}
+
+    def step(x: Any) -> Any:
+        if x.shape not in cache:
+            cache[x.shape] = len(x.shape)
+        return x * cache[x.shape]
+
+    compiled = mg.compile(step)
+    for _ in range(2):
+        for dims in range(1, 6):
+            assert compiled(mg.ones((2,) * dims)).sum().item() == dims * 2**dims
+
+
 def test_what_a_step_does_to_python_in_every_call_is_an_error() -> None:
     model, log = nn.Linear(2, 1), []
     optimizer = mg.optim.SGD(model.parameters(), lr=0.1)

@@ -31,7 +31,7 @@ from .items import PLAIN, contents
 from .program import Program
 from .unchanged import like, spread_of
 
-LIMIT = 3  # calls in a row that change Python's state, after which it is an error
+LIMIT = 3  # calls alike, in a row, that change Python's state, after which it is an error
 PROGRAMS = 64  # that are kept for one function
 
 
@@ -59,7 +59,7 @@ class Compiled:
         self.newest: list[tuple[Any, Program]] = []
         self.retraces: list[str] = []
         self.eager: str | None = None  # why it runs as it is
-        self.once = 0
+        self.once: dict[Any, int] = {}  # calls of a kind that changed Python's state: a cache is filled once for each
         self.last: Program | None = None
         _ALL.add(self)
 
@@ -101,15 +101,17 @@ class Compiled:
             return self.step(*arguments, **settings)
         self.retraces.append(why)
         if program.survivors or program.guards.changed:
-            self.once += 1
-            unstable = self.unstable(program) if self.once >= LIMIT else None
+            if len(self.once) > PROGRAMS:
+                self.once.clear()
+            self.once[key] = self.once.get(key, 0) + 1
+            unstable = self.unstable(program) if self.once[key] >= LIMIT else None
             result = self.run(program, leaves)  # or what the step keeps would have no values
             if unstable is not None:
                 if not self.fallback:
                     raise unstable
                 self.give_up(unstable)
             return result
-        self.once = 0
+        self.once.clear()
         self.programs.setdefault(key, []).insert(0, program)
         self.newest.append((key, program))
         if len(self.newest) > PROGRAMS:

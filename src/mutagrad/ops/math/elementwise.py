@@ -106,9 +106,10 @@ def _third_power(a: Array) -> Array:
     return found
 
 
-def _fourth_power(a: Array) -> Any:
+def _fourth_power(a: Array) -> Array:
     found = a * a
-    return np.multiply(found, found, out=found)
+    found *= found  # of an array without dimensions, NumPy's products are numbers, which are no place for results
+    return found
 
 
 # Powers that are a few products, in a hundredth of the time that NumPy takes over logarithms of negative numbers.
