@@ -50,6 +50,9 @@ help:
 tour: .venv/ready
 	@$(BIN)/mutagrad tour
 
+# Hundreds of processes are started: each would compile the sources where no bytecode may be kept. (Empty is as good as unset.)
+test smoke: export PYTHONDONTWRITEBYTECODE =
+
 # Compiled steps have processes of their own: tracing one looks at all objects of its process, and here these are many.
 test: .venv/ready
 	$(BIN)/python $(PYTEST) -m "not oracle" tests --ignore=tests/xla

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator
 from importlib.util import find_spec
@@ -26,3 +27,12 @@ def pytest_pyfunc_call() -> Generator[None, Any, Any]:
         if all(find_spec(library) for extra, library in LIBRARIES.items() if f"[{extra}]" in error.fix):
             raise
         pytest.skip(f"{error.what}: {error.fix}")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Have the collector pass over the cases: they are a million objects, and many tests have it look at all that there are.
+
+    Not where steps are compiled, which look at frozen objects in another way.
+    """
+    if not any("/xla/" in item.nodeid for item in session.items):
+        gc.freeze()

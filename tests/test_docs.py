@@ -20,7 +20,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,10 +55,15 @@ def blocks(document: Path) -> Iterator[Block]:
         yield Block(fence[1], fence[2], text.count("\n", 0, fence.start(2)) + 1, after[2] if follows else None)
 
 
-def each(kind: str) -> Any:
+def each(kind: str, marks: Callable[[Path], list[pytest.MarkDecorator]] = lambda document: []) -> Any:
     """Parametrizes over the documents that have blocks of this kind."""
     found = [d for d in DOCUMENTS if any(b.kind.partition(" with ")[0] == kind for b in blocks(d))]
-    return pytest.mark.parametrize("document", found, ids=lambda d: d.relative_to(ROOT).as_posix())
+    return pytest.mark.parametrize("document", [pytest.param(d, marks=marks(d)) for d in found], ids=lambda d: d.relative_to(ROOT).as_posix())
+
+
+def quick(document: Path) -> list[pytest.MarkDecorator]:
+    """Documents whose programs are compiled take as long as all others together."""
+    return [] if any("mg.compile" in b.text for b in blocks(document)) else [pytest.mark.smoke]
 
 
 def run(block: Block, document: Path, names: dict[str, Any]) -> str:
@@ -173,8 +178,7 @@ def names() -> Iterator[dict[str, Any]]:
     SWEEPS.clear()  # what is remembered for `why`
 
 
-@pytest.mark.smoke
-@each("python")
+@each("python", quick)
 def test_programs_run_and_print_what_is_shown(document: Path, names: dict[str, Any], own_process: None) -> None:
     for block in blocks(document):
         check(block, document, names)

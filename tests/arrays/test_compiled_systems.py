@@ -1,8 +1,6 @@
 """Many small systems of equations by a compiled loop: as NumPy solves them."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -14,12 +12,8 @@ pytestmark = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: p
 
 
 @pytest.fixture(autouse=True)
-def kernels(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    before = mg.get_kernels()
+def kernels(choices_are_undone: None) -> None:
     mg.set_kernels("numba")
-    yield
-    mg.set_kernels(before)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 31])

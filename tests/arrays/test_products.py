@@ -1,8 +1,6 @@
 """Products by ways that are faster than NumPy's: the same values, whatever the order in memory."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -71,13 +69,9 @@ def test_vectors_have_the_gradients_of_matrices() -> None:
 
 
 @pytest.fixture
-def compiled(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def compiled() -> None:
     if not compiler.has_numba():
         pytest.skip("needs Numba: pip install 'mutagrad[fast]'")
-    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
-    before = mg.get_kernels()
-    yield
-    mg.set_kernels(before)
 
 
 @pytest.mark.parametrize("dtype", ["f", "d"])

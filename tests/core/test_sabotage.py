@@ -145,14 +145,15 @@ FAMILIES = {
 
 
 def test_nothing_fails_unbroken():
-    assert count_failures(SEEDS) == 0
-    assert count_failures(ROOMS_SEEDS, families=("rooms",)) == 0
+    """Here of a few; fuzz/test_fuzz.py has all of them."""
+    assert count_failures(SEEDS[:50]) == 0
+    assert count_failures(ROOMS_SEEDS[:20], families=("rooms",)) == 0
 
 
 @pytest.mark.parametrize("sabotage", FAMILIES, ids=lambda f: f.__name__)
 def test_each_sabotage_is_caught_by_its_family(monkeypatch, sabotage):
     sabotage(monkeypatch)
-    assert count_failures(FAMILY_SEEDS, **FAMILIES[sabotage]) >= 3
+    assert count_failures(FAMILY_SEEDS, **FAMILIES[sabotage], enough=3) == 3
 
 
 def test_nothing_fails_with_everything_saved_by_reference(monkeypatch):
@@ -165,10 +166,10 @@ def test_nothing_fails_with_everything_saved_by_reference(monkeypatch):
 @pytest.mark.parametrize("sabotage", [no_clearing, no_moving_aside, no_program_order, no_constant_writes, wrong_factor])
 def test_each_sabotage_is_caught(monkeypatch, sabotage):
     sabotage(monkeypatch)
-    assert count_failures(SEEDS) >= 5
+    assert count_failures(SEEDS, enough=5) == 5
 
 
 @pytest.mark.parametrize("sabotage", [no_moving_aside, weak_zeros, the_wrong_part, no_conjugation])
 def test_each_sabotage_is_caught_with_all_operations(monkeypatch, sabotage):
     sabotage(monkeypatch)
-    assert count_failures(ROOMS_SEEDS, families=("rooms",)) >= 5
+    assert count_failures(ROOMS_SEEDS, families=("rooms",), enough=5) == 5
