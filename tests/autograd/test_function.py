@@ -508,3 +508,23 @@ def test_a_saved_output_has_its_history_when_the_program_has_dropped_it(kept: bo
     g, = mg.autograd.grad(cube.sum(), x, create_graph=True)
     same(g, [3.0, 12.0, 27.0])
     same(mg.autograd.grad(g.sum(), x)[0], [6.0, 12.0, -18.0])
+
+
+class ManySaved(mg.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        square = x * x
+        ctx.save_for_backward(x, square, x * 3, square)
+        return square
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, square, _, again = ctx.saved_tensors
+        return g * (2 * x + square - again)
+
+
+def test_second_derivatives_of_functions_that_save_more_than_their_inputs() -> None:
+    x = leaf(1.0, 2.0)
+    g, = mg.autograd.grad(ManySaved.apply(x * 1).sum(), x, create_graph=True)
+    same(g, [2.0, 4.0])
+    same(mg.autograd.grad((g * g).sum(), x)[0], [8.0, 16.0])

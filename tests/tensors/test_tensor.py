@@ -75,6 +75,12 @@ def test_numbers_between_are_counted_from_the_nearer_end_in_their_own_step(steps
     assert np.array_equal(inside[1].numpy(), expected)
 
 
+@pytest.mark.parametrize("call", ["mg.linspace(0, 300, 3, dtype=mg.uint8)", "mg.linspace(-2, 5, 3, dtype=mg.uint8)", "mg.linspace(0, 1e30, 3, dtype=mg.int64)",
+                                  "mg.linspace(0, float('inf'), 3, dtype=mg.int32)", "mg.logspace(float('nan'), 2, 3, dtype=mg.int32)"])
+def test_whole_numbers_between_what_their_type_does_not_hold_are_refused(call: str) -> None:
+    with pytest.raises(RuntimeError, match="cannot be stored as"):
+        eval(call)
+
 
 def test_random_numbers() -> None:
     mg.manual_seed(3)
@@ -320,3 +326,13 @@ def test_what_numpy_makes_of_a_tensor_by_a_method_is_a_tensor(call: Any) -> None
     x = mg.tensor([[0, 1], [1, 0]])
     result = call(x)
     assert type(result) is mg.Tensor and np.array_equal(result.numpy(), call(x.numpy()))
+
+
+@pytest.mark.parametrize("call", [np.modf, np.frexp, lambda x: np.divmod(x, 2)])
+def test_each_result_of_a_function_of_numpy_is_a_tensor(call: Any) -> None:
+    x = mg.tensor([1.5, -2.0])
+    for result, expected in zip(call(x), call(x.numpy())):
+        assert type(result) is mg.Tensor and np.array_equal(result.numpy(), expected)
+    given = np.zeros(2, np.float32)
+    found = np.modf(x, given)
+    assert found[0] is given and type(found[1]) is mg.Tensor

@@ -408,7 +408,9 @@ UNEQUAL: list[tuple[Any, Any, dict[str, Any], str]] = [
     (T([[1.0, 2], [3, 4]]).T, T([[1.0, 3], [2, 4]]), {"check_stride": True}, "stride()"), (T([1.0]), T([2.0]), {"msg": "hey"}, "hey"),
     (T([1.0]), T([2.0]), {"msg": lambda text: "PRE " + text}, "PRE Tensor-likes"), (np.ones(2), np.ones(2) * 2, {}, "100.0%"),
     (T([1.0, float("inf")]), T([1.0, 2.0]), {}, "Greatest absolute difference: inf"), (T([True]), T([False]), {}, "not equal"),
-    (float("inf"), 1.0, {}, "not close"),
+    (float("inf"), 1.0, {}, "not close"), (T([1.0]).to_sparse(), T([2.0]).to_sparse(), {}, "100.0%"),
+    (T([1.0]).to_sparse(), T([1.0]), {}, "attribute 'layout' do not match"), (T([1.0, 0.0]).to_sparse(), T([1.0]).to_sparse(), {}, "attribute 'shape'"),
+    (mg.sparse_coo_tensor([[0, 1]], [1.0, 0.0], (2,)), T([1.0, 0.0]).to_sparse(), {}, "number of specified values"),
 ]
 
 
@@ -421,7 +423,8 @@ def test_assert_close_refuses(number: int) -> None:
 
 
 @pytest.mark.parametrize("pair", [(T([1.0]), T([1.0 + 1e-6])), (1.0, 1 + 1e-9), (None, None), ((1.0, T([2.0])), [1.0, T([2.0])]), (T([]), T([])), (2, 2),
-                                  (T([1.0], requires_grad=True), T([1.0])), (float("inf"), float("inf"))], ids=str)
+                                  (T([1.0], requires_grad=True), T([1.0])), (float("inf"), float("inf")),
+                                  (mg.sparse_coo_tensor([[1, 0, 1]], [1.0, 3.0, 1.0], (3,)), T([3.0, 2.0, 0.0]).to_sparse())], ids=str)
 def test_assert_close_accepts(pair: Any) -> None:
     mg.testing.assert_close(*pair)
 
@@ -430,6 +433,7 @@ def test_assert_close_settings() -> None:
     close, nan = mg.testing.assert_close, float("nan")
     close(T([nan, 1.0]), T([nan, 1.0]), equal_nan=True)
     close(nan, nan, equal_nan=True)
+    close(T([1.0]).to_sparse(), T([1.0]), check_layout=False)
     close(T([1.0]), T([1.0], dtype=mg.float64), check_dtype=False)
     close(T([1.0]), T([1.1]), rtol=0.2, atol=0)
     close(T([1, 2]), T([1, 3]), rtol=0, atol=5)

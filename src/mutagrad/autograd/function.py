@@ -552,6 +552,7 @@ def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors
     ctx._sources = [_source(t, outputs, tensors, dirty) for t in ctx._to_save]
     node.saved = tuple(None if t is None else save(t, node, slot) for slot, t in enumerate(ctx._to_save))
     pack_function(node)
+    op.saves = (("setting", 0),) * len(node.saved)  # so that a recorded sweep leaves them to `saved_tensors`
     op.outputs = [ref_or_none(r, yes) for r, yes in zip(results, differentiable)]
     ctx._node = _weak(node)
     ctx._to_save = ()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 from ..arrays import np
@@ -166,6 +167,8 @@ def apply_ufunc(tensor: TensorBase, ufunc: Callable[..., Any], method: str, *inp
     if any(isinstance(x, TensorBase) for x in target):
         raise NotSupported(f"numpy.{ufunc.__name__}: out= cannot be a tensor", fix="x.copy_(result)")
     result = getattr(ufunc, method)(*arrays, **settings)
+    if isinstance(result, tuple):  # of modf, divmod, frexp
+        return tuple(y if y is given else make(np.array(y)) for y, given in zip_longest(result, target))
     return result if target or not isinstance(result, (np.ndarray, np.generic)) else make(np.array(result))
 
 

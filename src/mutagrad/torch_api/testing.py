@@ -12,7 +12,7 @@ from typing import Any
 from ..arrays import np
 from ..base.device import device as device_class
 from ..base.errors import BadArgument, BadValue
-from ..base.layout import memory_format
+from ..base.layout import has_own_layout, memory_format, sparse_coo
 from ..base.operands import Array
 from ..core.dtypes import FLOAT, as_dtype, dtype, finfo, float64, iinfo, of_array
 from ..core.storage import TensorBase
@@ -53,7 +53,7 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
     """
     if (rtol is None) != (atol is None):
         raise BadValue("assert_close: rtol and atol must both be given or both be left out", fix="rtol=1e-5, atol=1e-8")
-    pair = _Pair(rtol, atol, equal_nan, check_dtype, check_stride, allow_subclasses)
+    pair = _Pair(rtol, atol, equal_nan, check_dtype, check_layout, check_stride, allow_subclasses)
     try:
         pair.compare(actual, expected)
     except _Mismatch as found:
@@ -64,11 +64,11 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
 class _Pair:
     """The settings of one comparison."""
 
-    def __init__(self, rtol: float | None, atol: float | None, equal_nan: bool, check_dtype: bool, check_stride: bool,
-                 subclasses: bool) -> None:
+    def __init__(self, rtol: float | None, atol: float | None, equal_nan: bool, check_dtype: bool, check_layout: bool,
+                 check_stride: bool, subclasses: bool) -> None:
         self.given = None if rtol is None or atol is None else (rtol, atol)
         self.equal_nan, self.subclasses = equal_nan, subclasses
-        self.check_dtype, self.check_stride = check_dtype, check_stride
+        self.check_dtype, self.check_layout, self.check_stride = check_dtype, check_layout, check_stride
 
     def compare(self, actual: Any, expected: Any) -> None:
         if isinstance(actual, Tensor) and isinstance(expected, Tensor) and self._related(actual, expected):
@@ -128,12 +128,30 @@ class _Pair:
         if not (same or gap <= atol + rtol * size and gap != float("inf")):
             raise _Mismatch(_number_text(actual, expected, gap, gap / size if size else float("inf"), rtol, atol))
 
+    def _same(self, name: str, actual: Any, expected: Any) -> None:
+        if actual != expected:
+            raise _Mismatch(f"The values for attribute '{name}' do not match: {actual} != {expected}.")
+
+    def _dense(self, *pair: Any) -> list[TensorBase]:
+        """Both with all their elements. Those that are stored must be as many, where both say which these are."""
+        pair = tuple(t.coalesce() if t.layout == sparse_coo else t for t in pair)
+        if pair[0].layout == pair[1].layout:
+            stored, wanted = (t._nnz() for t in pair)
+            if stored != wanted:
+                raise _Mismatch(f"The number of specified values in sparse tensors does not match: {stored} != "
+                                f"{wanted}")
+        return [t.to_dense() for t in pair]
+
     def _tensors(self, actual: TensorBase, expected: TensorBase) -> None:
-        for name, a, e in (("shape", actual.shape, expected.shape), ("dtype", actual.dtype, expected.dtype),
-                           ("stride()", actual.stride(), expected.stride())):
-            asked = {"dtype": self.check_dtype, "stride()": self.check_stride}.get(name, True)
-            if asked and a != e:
-                raise _Mismatch(f"The values for attribute '{name}' do not match: {a} != {e}.")
+        self._same("shape", actual.shape, expected.shape)
+        if self.check_layout:
+            self._same("layout", actual.layout, expected.layout)
+        if has_own_layout((actual, expected)):
+            actual, expected = self._dense(actual, expected)
+        elif self.check_stride:
+            self._same("stride()", actual.stride(), expected.stride())
+        if self.check_dtype:
+            self._same("dtype", actual.dtype, expected.dtype)
         given = [_TOLERANCES.get(t.dtype.name, (0.0, 0.0)) for t in (actual, expected)]
         rtol, atol = self.given or (max(r for r, _ in given), max(a for _, a in given))
         found, wanted = _comparable(actual), _comparable(expected)

@@ -686,7 +686,13 @@ def _ends(name: str, start: Value, end: Value, steps: int, dtype: ElementType | 
         if to.category < COMPLEX:
             raise DTypeError(f"{name}: from {first} to {last} are complex numbers, not {to.name}",
                              fix="dtype=mutagrad.complex64")
-    return (first, last, to) if to.category >= FLOAT else (int(first), int(last), to)
+    if to.category >= FLOAT:
+        return first, last, to
+    ends = np.array([first, last], object)
+    if not all(math.isfinite(v) for v in ends):
+        raise BadData(f"{name}: from {first} to {last} cannot be stored as {to.name}", fix="dtype=mutagrad.float32")
+    _check_range_of(ends, to, name)
+    return int(first), int(last), to
 
 
 def logspace(start: Value, end: Value, steps: int, base: float = 10.0, *, dtype: ElementType | None = None,

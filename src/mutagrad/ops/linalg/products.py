@@ -84,7 +84,7 @@ _RUN = 1 << 15  # numbers of a vector that OpenBLAS may add one after the other;
 
 
 def _long_dot(a: Array, b: Array) -> Any:
-    """The product of two long vectors: a sum of parts. On some processors OpenBLAS has few partial sums of its own."""
+    """Multiply two long vectors as a sum of parts. On some processors OpenBLAS has few partial sums of its own."""
     whole = len(a) // _RUN * _RUN
     parts = [np.matmul(x, y) for x, y in zip(a[:whole].reshape(-1, _RUN), b[:whole].reshape(-1, _RUN))]
     return sums.add(np.stack([*parts, np.matmul(a[whole:], b[whole:])]), (0,))
