@@ -85,6 +85,7 @@ def rows_of(array: Any, function: Callable[..., Any]) -> Any:
     return find_for(function, array) if plain else None
 
 
+@cache
 def types(function: Callable[..., Any]) -> str:
     """Return for which types there are kernels, each as NumPy's letter."""
     if function in SINGLE:
