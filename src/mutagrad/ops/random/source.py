@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
+from ...arrays.compiled.library import find_for
+from ...arrays.compiled.rejection import exchange
 from ...arrays.kinds import raw as np
 from ...arrays.numpy import silenced
 from . import rejection
@@ -145,6 +147,10 @@ class Source(Twister):
         if not count:
             return np.empty(0, np.int64)
         words = self.words(count - 1) if count < MANY else self.long_words(count - 1)
+        order = np.arange(count)
+        if count < MANY and (kernel := find_for(exchange, order)) is not None:
+            kernel(0, words.size, words.view(np.int32), order)
+            return order
         return permuted(words % np.arange(count, 1, -1, dtype=words.dtype))
 
     @_locked
@@ -172,20 +178,34 @@ class Source(Twister):
     @_locked
     def gamma(self, concentration: Any) -> Any:
         """Gamma numbers of rate one, each with its concentration."""
-        with self._one_by_one() as uniform:
-            return rejection.gamma(concentration, uniform, self._normals(uniform))
+        return rejection.gamma(concentration, self._each)
 
     @_locked
     def poisson(self, rate: Any) -> Any:
         """Poisson numbers, each with its rate."""
-        with self._one_by_one() as uniform:
-            return rejection.poisson(rate, uniform)
+        return rejection.poisson(rate, self._each)
 
     @_locked
     def binomial(self, count: Any, p: Any) -> Any:
         """How many of `count` trials succeed, each with probability `p`."""
-        with self._one_by_one() as uniform:
-            return rejection.binomial(count, p, uniform)
+        return rejection.binomial(count, p, self._each)
+
+    def _each(self, loop: Any, one: Any, *arrays: Any) -> Any:
+        """What `one` draws for the elements of vectors, one after the other; a kernel does so on the state itself."""
+        given = [np.ascontiguousarray(a, np.float64).reshape(-1) for a in arrays]
+        out = np.empty(given[0].size)
+        if (kernel := find_for(loop, out)) is not None:
+            kept = self.bits.state
+            words, spare = kept["state"], np.array([self.spare or 0.0])
+            state = np.array([*words["key"].tolist(), words["pos"], self.spare is not None, *spare.view(np.int64)])
+            kernel(0, out.size, state, *given, out)
+            words["key"], words["pos"] = state[:-3].astype(np.uint32), int(state[-3])
+            self.state = kept, float(state[-1:].view(np.float64)[0]) if state[-2] else None
+        else:
+            with self._one_by_one() as uniform:
+                draw = uniform, self._normals(uniform)
+                out[:] = [one(*numbers, draw) for numbers in zip(*(v.tolist() for v in given))]
+        return out
 
     @contextmanager
     def _one_by_one(self) -> Iterator[Callable[[], float]]:
