@@ -56,7 +56,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     systems.cross: (_M, _M, _M), spectra.whole: (_M, _M),
     draws.normals: (_C, "float64", "float64"),
     rejection.gamma: (_P, _V, _V, _V, _V), rejection.poisson: (_P, _V, _V),
-    rejection.binomial: (_P, _V, _V, _V, _V), rejection.exchange: ("int32[::1]", _P),
+    rejection.binomial: (_P, _V, _V, _V, _V), rejection.exchange: ("int32[::1]", _P), rejection.normal_pairs: (_V,),
     gates.gated: (_M, _M), gates.gated_back: (_M, _M, _M),
     gates.ways_here: (_C, _M, _M, "float64", _C), gates.ways_on: (_C, _M, _M, "int64[::1]", "float64", _C),
 }
@@ -64,7 +64,8 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
          places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert}
 SINGLE = {draws.normals}  # for float32 alone
-DOUBLE = {rejection.gamma, rejection.poisson, rejection.binomial}  # for float64 alone, every step rounded as it stands
+# For float64 alone, and every step is rounded as it stands.
+DOUBLE = {rejection.gamma, rejection.poisson, rejection.binomial, rejection.normal_pairs}
 POSITIONS = {places.checked, places.beside, places.beside_rows, places.bounds, places.count, places.nonzero,
              rejection.exchange}
 WORTH = 1 << 12  # elements from which a kernel is worth its call

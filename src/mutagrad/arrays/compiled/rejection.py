@@ -1,4 +1,4 @@
-"""Numbers that are drawn until they are accepted: gamma, Poisson and binomial ones, and a random order.
+"""Numbers that are drawn until they are accepted, gamma, Poisson and binomial ones; pairs of normal ones; a random order.
 
 The methods are PyTorch's, with its constants: for gamma numbers Marsaglia and Tsang's (2000), for Poisson and binomial
 ones with a large mean Hoermann's transformed rejection (1993), and counting for a small one. Where in the stream a
@@ -159,6 +159,15 @@ def binomial(start, stop, state, n, p, rest, out):
     draw = state.ctypes.data
     for i in range(start, stop):
         out[i] = one_binomial(n[i], p[i], rest[i], draw)
+
+
+def normal_pairs(start, stop, x):
+    """Pairs of uniform numbers, in place: the second gives the radius."""
+    for i in range(start, stop):
+        angle = 2 * math.pi * x[2 * i]
+        radius = math.sqrt(-2.0 * math.log1p(-x[2 * i + 1]))
+        x[2 * i] = radius * math.cos(angle)
+        x[2 * i + 1] = radius * math.sin(angle)
 
 
 def exchange(start, stop, words, order):

@@ -13,14 +13,14 @@ from typing import Any
 from ...arrays.compiled.library import find_for
 from ...arrays.compiled.rejection import exchange
 from ...arrays.kinds import raw as np
-from ...arrays.numpy import silenced
+from ...arrays.numpy import silent
 from . import rejection
 from .box_muller import GROUP, each, fused, pairs, spread, turn_to_normal
 from .permutation import permuted
-from .twister import Twister
+from .twister import FEW, Twister
 
 BLOCK = 1 << 15  # words that are drawn and turned into numbers while they are in the cache
-_LAST, _LAST_SINGLE = np.uint64(2**53 - 1), np.uint32(2**24 - 1)
+_LAST, _LAST_SINGLE, _LAST_OF_FEW = np.uint64(2**53 - 1), np.uint32(2**24 - 1), np.uint64(2**24 - 1)
 _PASSED = {"d": 2, "f": 1, "e": 0, "E": 0}  # words that are drawn, and not used, for each number beyond whole groups
 WIDE = 1 << 28  # from how many whole numbers on each takes 64 bits
 MANY = (2**32 - 1) // 20  # and from how many items on a permutation does
@@ -33,9 +33,9 @@ def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def alone(self: Source, *arguments: Any) -> Any:
         with self.lock:
-            return method(self, *arguments)
+            return silent().run(method, self, *arguments)
 
-    return silenced(alone)
+    return alone
 
 
 class Source(Twister):
@@ -47,6 +47,8 @@ class Source(Twister):
         """Fill a vector with numbers from 0 to 1, as fine as its type."""
         if out.dtype == np.float64:
             np.multiply(self.long_words(out.size) & _LAST, 2.0**-53, out=out)
+        elif out.size < FEW:  # fewer steps, as doubles
+            np.multiply(self.bits.random_raw(out.size) & _LAST_OF_FEW, 2.0**-24, out=out, casting="same_kind")
         else:
             out[...] = (self.words(out.size) & _LAST_SINGLE).view(np.int32)
             out *= np.float32(2.0**-24)
@@ -109,8 +111,7 @@ class Source(Twister):
             return np.empty(0)
         kept, self.spare = self.spare, None
         missing = count - (kept is not None)
-        drawn = self._doubles(2 * -(-missing // 2)).reshape(-1, 2)
-        found = pairs(drawn[:, 0], drawn[:, 1])
+        found = pairs(self._doubles(2 * -(-missing // 2)))
         if missing % 2:
             found, self.spare = found[:-1], float(found[-1])
         return found if kept is None else np.concatenate([[kept], found])
