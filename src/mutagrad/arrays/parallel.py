@@ -99,10 +99,10 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
     if function in VECTORS and out.size >= 2 * LARGE and out.dtype.char in "fd" and out.flags.c_contiguous and all(
             flat(a, out.shape) is not None for a in arrays):
         return _apply_by_numpy(function, arrays, settings, out)
-    loop = loops.forward(function, arrays, settings, out)
+    loop = loops.forward(function, arrays, settings, out, fresh)
     if loop is None and choice.on:
         near = [_near(a, out) for a in arrays]
-        loop = loops.forward(function, near, settings, out) if any(map(is_not, near, arrays)) else None
+        loop = loops.forward(function, near, settings, out, fresh) if any(map(is_not, near, arrays)) else None
     if loop is not None:
         loop.run(get_num_threads() if out.size >= SHARED else 1)
         return True
@@ -217,9 +217,9 @@ ROW = 64  # elements that a sum takes in one go; the sums of such rows are added
 
 def total(array: Array) -> Any:
     """Sum all elements of a C-contiguous array of floats, in double: by a loop, or rows of them by BLAS."""
+    if (found := reductions.whole("sum", array)) is not None:
+        return found.reshape(())
     vector = array.reshape(-1)
-    if (found := reductions.reduce("sum", vector, (0,))) is not None:
-        return found
     end = vector.size // ROW * ROW
     found = np.add.reduce(np.matmul(vector[:end].reshape(-1, ROW), np.ones(ROW, array.dtype)), dtype=np.float64)
     return found if end == vector.size else found + np.add.reduce(vector[end:], dtype=np.float64)

@@ -69,6 +69,8 @@ def _find_lgamma() -> Any:
 
 
 def lgamma(a: Array) -> Any:
+    if isinstance(a, Symbol):
+        return known_function("lgamma", a)
     found = np.asarray(_find_lgamma()(a)).astype(a.dtype, copy=False)
     return np.where(a == -math.inf, a.dtype.type(math.inf), found)
 
@@ -76,6 +78,8 @@ def lgamma(a: Array) -> Any:
 def special(name: str, wanted_by: str = "") -> Callable[..., Any]:
     """Return SciPy's special function of this name, found when first called; its results have its argument's type."""
     def function(*arrays: Array) -> Any:
+        if isinstance(arrays[0], Symbol):
+            return known_function(name, arrays[0])
         found = getattr(scipy("special", wanted_by or name), name)(*arrays)
         return np.asarray(found).astype(arrays[0].dtype, copy=False)
 

@@ -26,6 +26,8 @@ def add(a: Array, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = No
     dtype, shape = dtype or a.dtype, a.shape
     if not dims or not a.size or is_frozen(a):
         return np.add.reduce(a, dims, dtype, keepdims=keepdims)
+    if len(dims) == len(shape) and a.dtype.kind == "f" and a.flags.c_contiguous:
+        return large.total(a).astype(dtype, copy=False).reshape((1,) * len(shape) if keepdims else ())
     start, end = (dims[0], dims[0] + 1) if len(dims) == 1 else (min(dims), max(dims) + 1)
     if a.dtype.kind == "c":
         parts = np.ascontiguousarray(a).view(a.real.dtype).reshape(*shape, 2)

@@ -196,16 +196,19 @@ from mutagrad.arrays.compiled.scalars import *
 """
 # Sums may be fused with products, zeros may lose their sign in between; inf and nan are as they are.
 OPTIONS = "nogil=True, error_model='numpy', fastmath={{'contract'{}}}"
+EXACT = "nogil=True, error_model='numpy'"
 
 
-def compiled(source: str, signature: str, sums: bool = False, decorator: str = "njit") -> Callable[..., Any]:
+def compiled(source: str, signature: str, sums: bool = False, decorator: str = "njit",
+             exact: bool = False) -> Callable[..., Any]:
     """Compile the function `kernel` of this source for these types, or load it from disk.
 
-    `sums`: what is added may be added in another order, so that several sums go on side by side.
+    `sums`: what is added may be added in another order, so that several sums go on side by side. `exact`: every step is
+    rounded as it stands.
 
     Numba keeps what it has compiled beside the file that a function comes from, so that is where the source is put.
     """
-    options = OPTIONS.format(", 'reassoc'" if sums else "")
+    options = EXACT if exact else OPTIONS.format(", 'reassoc'" if sums else "")
     where = folder()
     if where is not None:
         try:

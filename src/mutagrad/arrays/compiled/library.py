@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy
 
-from . import draws, gates, gemm, images, places, pools, rows, scans, spectra, steps, systems
-from .compiler import OFTEN, USES, Kernel, choice
+from . import draws, gates, gemm, images, places, pools, rejection, rows, scans, spectra, steps, systems
+from .compiler import OFTEN, USES, Kernel, choice, compiled
 from .workers import INTERPRETED
 from .written import Written
 
@@ -55,6 +55,8 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     systems.solve_each: (_C, _C, "float64[::1]"), systems.distances: (_M, _M, "float64", _M),
     systems.cross: (_M, _M, _M), spectra.whole: (_M, _M),
     draws.normals: (_C, "float64", "float64"),
+    rejection.gamma: (_P, _V, _V, _V, _V), rejection.poisson: (_P, _V, _V),
+    rejection.binomial: (_P, _V, _V, _V, _V), rejection.exchange: ("int32[::1]", _P), rejection.normal_pairs: (_V,),
     gates.gated: (_M, _M), gates.gated_back: (_M, _M, _M),
     gates.ways_here: (_C, _M, _M, "float64", _C), gates.ways_on: (_C, _M, _M, "int64[::1]", "float64", _C),
 }
@@ -62,7 +64,10 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
          places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert}
 SINGLE = {draws.normals}  # for float32 alone
-POSITIONS = {places.checked, places.beside, places.beside_rows, places.bounds, places.count, places.nonzero}
+# For float64 alone, and every step is rounded as it stands.
+DOUBLE = {rejection.gamma, rejection.poisson, rejection.binomial, rejection.normal_pairs}
+POSITIONS = {places.checked, places.beside, places.beside_rows, places.bounds, places.count, places.nonzero,
+             rejection.exchange}
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller logaddexp"
 
@@ -85,10 +90,11 @@ def rows_of(array: Any, function: Callable[..., Any]) -> Any:
     return find_for(function, array) if plain else None
 
 
+@cache
 def types(function: Callable[..., Any]) -> str:
     """Return for which types there are kernels, each as NumPy's letter."""
-    if function in SINGLE:
-        return "f"
+    if function in SINGLE or function in DOUBLE:
+        return "f" if function in SINGLE else "d"
     return _INT if function in POSITIONS else "fd" + _INT if function in WHOLE else "fd"
 
 
@@ -101,11 +107,16 @@ def _kernel(function: Callable[..., Any], char: str) -> Kernel:
     if function.__module__ == images.__name__:
         more = ("from mutagrad.arrays.compiled.tiles import *\n"
                 f"find_corners = find_corners_{bits}\n")
+    if function in DOUBLE:
+        more = rejection.source()
     source = (f"import math\n{more}F, W = np.{name}, np.{wide}\n{alike}"
               f"largest, total_of = largest_{bits}, total_{bits}\n\n\n"
               + import_module("inspect").getsource(function).replace(f"def {function.__name__}(", "def kernel(", 1))
     takes = tuple([taken.format(F=name) for taken in SIGNATURES[function]])
-    return Kernel(f"{name}: {function.__name__}", partial(Written, source, takes))
+    make: Callable[[], Any] = partial(Written, source, takes)
+    if function in DOUBLE:
+        make = partial(compiled, source, f"void(intp, intp, {', '.join(takes)})", exact=True)
+    return Kernel(f"{name}: {function.__name__}", make)
 
 
 def warm_up() -> list[Kernel]:

@@ -20,6 +20,7 @@ from .expressions import Symbol, Tape, Unknown, Valued
 from .layout import Rows, address, rows_of
 from .workers import Shared
 
+ndarray = numpy.ndarray
 _FLOATS = {"f": "float32", "d": "float64", "e": "float32", "E": "float32"}  # by array type: what it is computed in
 _BOOL = numpy.dtype(bool)
 _known: dict[Any, Kernel | None] = {}  # None: it is no elementwise work
@@ -47,10 +48,11 @@ class Loop:
             fp_error.flag()
 
 
-def forward(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> Loop | None:
-    """A loop for `out[...] = function(*arrays, *settings)`."""
+def forward(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array,
+            fresh: bool = False) -> Loop | None:
+    """A loop for `out[...] = function(*arrays, *settings)`; `fresh`: `out` is none of the arrays."""
     function = getattr(function, "of", function)  # of short floats: they are computed in float32 here, too
-    return _loop(function, lambda given: [function(*given)], (*arrays, *settings), None, [out])
+    return _loop(function, lambda given: [function(*given)], (*arrays, *settings), None, [out], fresh)
 
 
 def backward(rules: Callable[..., Any], xp: Any, g: Any, saved: Sequence[Any], inputs: Sequence[Any],
@@ -62,7 +64,7 @@ def backward(rules: Callable[..., Any], xp: Any, g: Any, saved: Sequence[Any], i
         found = rules(xp, given[0], given[1:], [True if w else None for w in wanted])
         return [f for f, w in zip(found, wanted) if w]
 
-    return _loop(rules, traced, (g, *saved), wanted, [o for o in outs if o is not None])
+    return _loop(rules, traced, (g, *saved), wanted, [o for o in outs if o is not None], True)
 
 
 def update(formula: Callable[..., Any], hyper: tuple[Any, ...], vectors: Sequence[Array]) -> Loop | None:
@@ -88,13 +90,13 @@ _plans: dict[Any, _Plan | None] = {}
 
 
 def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
-          outs: list[Array]) -> Loop | None:
+          outs: list[Array], fresh: bool = False) -> Loop | None:
     if not choice.on:
         return None
     # An array that is written to as well as read has one name: LLVM makes no vectors of two that may overlap.
-    where = [next((i for i, v in enumerate(given) if v is out), None) for out in outs]
+    where = [None] * len(outs) if fresh else [next((i for i, v in enumerate(given) if v is out), None) for out in outs]
     values = (*given, *outs)
-    key = function, wanted, *where, *[(v.dtype, v.shape, v.strides) if isinstance(v, numpy.ndarray)
+    key = function, wanted, *where, *[(v.dtype, v.shape, v.strides) if v.__class__ is ndarray
                                       else float if v.__class__ is float else (v.__class__, v) for v in values]
     try:
         plan = _plans[key]
@@ -111,11 +113,9 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
         return None
     _, rows, numbers, arrays, pack, size = plan  # type: ignore[misc]
     used = [values[i] for i in arrays]
-    words: list[Any] = [rows.number >= FEW, rows.number, rows.cut, rows.n]
-    words += [values[i] for i in numbers]
+    words: list[Any] = [rows.number >= FEW, rows.number, rows.cut, rows.n, *[values[i] for i in numbers]]
     for array, strides in zip(used, rows.strides):
-        words.append(address(array))
-        words += strides
+        words += address(array), *strides
     memory = bytearray(size)
     pack(memory, 0, *words)
     return Loop(shared, numpy.frombuffer(memory, numpy.int64), rows, used)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy
 
+from ..sizes import SHARED
 from ..threads import get_num_threads
 from . import folds
 from .casts import NAMES as SHORT, bits
@@ -115,7 +116,11 @@ def reduce(name: str, array: Any, dims: tuple[int, ...], keepdim: bool = False) 
     """
     if not dims or not _usable(array):
         return None
-    shape, order = array.shape, list(range(array.ndim))
+    shape = array.shape
+    if len(dims) == len(shape) and array.flags.c_contiguous:  # most of them, without what follows
+        found = whole(name, array)
+        return None if found is None else found.reshape((1,) * len(shape) if keepdim else ())
+    order = list(range(array.ndim))
     if not array.flags.c_contiguous:
         order.sort(key=lambda d: -abs(array.strides[d]))
         array = array.transpose(order)
@@ -132,6 +137,14 @@ def reduce(name: str, array: Any, dims: tuple[int, ...], keepdim: bool = False) 
     rest = [d for d in order if d not in dims]
     found = found.transpose([rest.index(d) for d in sorted(rest)])
     return found.reshape([1 if d in dims else n for d, n in enumerate(shape)]) if keepdim else found
+
+
+def whole(name: str, array: Any) -> Any:
+    """Reduce all of a contiguous array to one element of a vector; None where NumPy has to."""
+    if not _usable(array):
+        return None
+    char = array.dtype.char
+    return _whole(name, char, (bits(array) if char in SHORT else array).reshape(-1))
 
 
 def _neighbours(name: str, array: Any, start: int, end: int) -> Any:
@@ -165,6 +178,8 @@ def _whole(name: str, char: str, vector: Any) -> Any:
     kernel, dtype = _kernel(name, char, folds.rows)
     if (loop := kernel.get()) is None:  # asked once: another thread may choose other kernels meanwhile
         return None
+    if vector.size < SHARED:
+        return _of_rows(loop, dtype, vector.reshape(1, -1))
     head = vector.size // PIECE * PIECE
     found = _of_rows(loop, dtype, vector[:head].reshape(-1, PIECE))
     if head < vector.size:

@@ -341,6 +341,97 @@ def erfc_64(x):
     return math.erfc(x)
 
 
+@njit(**_OPTIONS)
+def erfinv_32(x):
+    """By the polynomials in double of M. Giles (2010), of which floats need two: one far from 0 and one near."""
+    a = d(x)
+    w = -log_64((d(1.0) - a) * (d(1.0) + a))
+    near = w < d(6.25)
+    z = w - d(3.125) if near else d(math.sqrt(w)) - d(3.25)
+    p = d(-3.6444120640178196996e-21)
+    p = p * z + d(-1.685059138182016589e-19)
+    p = p * z + d(1.2858480715256400167e-18)
+    p = p * z + d(1.115787767802518096e-17)
+    p = p * z + d(-1.333171662854620906e-16) if near else d(2.2137376921775787049e-09)
+    p = p * z + (d(2.0972767875968561637e-17) if near else d(9.0756561938885390979e-08))
+    p = p * z + (d(6.6376381343583238325e-15) if near else d(-2.7517406297064545428e-07))
+    p = p * z + (d(-4.0545662729752068639e-14) if near else d(1.8239629214389227755e-08))
+    p = p * z + (d(-8.1519341976054721522e-14) if near else d(1.5027403968909827627e-06))
+    p = p * z + (d(2.6335093153082322977e-12) if near else d(-4.013867526981545969e-06))
+    p = p * z + (d(-1.2975133253453532498e-11) if near else d(2.9234449089955446044e-06))
+    p = p * z + (d(-5.4154120542946279317e-11) if near else d(1.2475304481671778723e-05))
+    p = p * z + (d(1.051212273321532285e-09) if near else d(-4.7318229009055733981e-05))
+    p = p * z + (d(-4.1126339803469836976e-09) if near else d(6.8284851459573175448e-05))
+    p = p * z + (d(-2.9070369957882005086e-08) if near else d(2.4031110387097893999e-05))
+    p = p * z + (d(4.2347877827932403518e-07) if near else d(-0.0003550375203628474796))
+    p = p * z + (d(-1.3654692000834678645e-06) if near else d(0.00095328937973738049703))
+    p = p * z + (d(-1.3882523362786468719e-05) if near else d(-0.0016882755560235047313))
+    p = p * z + (d(0.0001867342080340571352) if near else d(0.0024914420961078508066))
+    p = p * z + (d(-0.00074070253416626697512) if near else d(-0.0037512085075692412107))
+    p = p * z + (d(-0.0060336708714301490533) if near else d(0.005370914553590063617))
+    p = p * z + (d(0.24015818242558961693) if near else d(1.0052589676941592334))
+    p = p * z + (d(1.6536545626831027356) if near else d(3.0838856104922207635))
+    found = f(p * a)
+    one = f(1.0)
+    found = found if abs(x) < one else x * f(np.inf)
+    return found if abs(x) <= one else f(np.nan)
+
+
+@njit(**_OPTIONS)
+def lgamma_32(x):
+    """By Stirling's series in double, from 8 on: what lies below is moved there, and mirrored if it is negative."""
+    a = d(x)
+    mirrored = a <= d(0.0)
+    a = d(1.0) - a if mirrored else a
+    low = a < d(8.0)
+    b = a if low else d(1.0)
+    below = b * (b + d(1.0)) * (b + d(2.0)) * (b + d(3.0)) * (b + d(4.0)) * (b + d(5.0)) * (b + d(6.0)) * (b + d(7.0))
+    below = below if low else d(1.0)
+    y = a + d(8.0) if low else a
+    part = d(1.0) / y
+    z = part * part
+    p = d(-691.0 / 360360.0) + z * d(1.0 / 156.0)
+    p = d(1.0 / 1188.0) + z * p
+    p = d(-1.0 / 1680.0) + z * p
+    p = d(1.0 / 1260.0) + z * p
+    p = d(-1.0 / 360.0) + z * p
+    p = (d(1.0 / 12.0) + z * p) * part
+    whole = (y - d(0.5)) * log_64(y) - y + d(0.9189385332046727) + p
+    r = abs(d(x)) - np.floor(abs(d(x)))
+    q = r if r < d(0.5) else d(1.0) - r
+    s = q * d(math.pi)
+    t = s * s
+    sine = d(-1.0 / 1307674368000.0) + t * d(1.0 / 355687428096000.0)
+    sine = d(1.0 / 6227020800.0) + t * sine
+    sine = d(-1.0 / 39916800.0) + t * sine
+    sine = d(1.0 / 362880.0) + t * sine
+    sine = d(-1.0 / 5040.0) + t * sine
+    sine = d(1.0 / 120.0) + t * sine
+    sine = d(-1.0 / 6.0) + t * sine
+    sine = s + s * t * sine
+    rest = log_64(below * d(math.pi) / sine if mirrored else below)
+    found = rest - whole if mirrored else whole - rest
+    found = d(0.0) if (x == f(1.0)) | (x == f(2.0)) else found
+    return f(np.inf) if abs(x) == f(np.inf) else f(found)
+
+
+@njit(**_OPTIONS)
+def hypot_32(x, y):
+    a, b = d(x), d(y)
+    found = f(math.sqrt(a * a + b * b))
+    return f(np.inf) if (abs(x) == f(np.inf)) | (abs(y) == f(np.inf)) else found
+
+
+@njit(**_OPTIONS)
+def hypot_64(x, y):
+    a, b = abs(x), abs(y)
+    large, small = a if a > b else b, b if a > b else a
+    part = small / (large if large > d(0.0) else d(1.0))
+    found = large * d(math.sqrt(d(1.0) + part * part))
+    found = found if (a == a) & (b == b) else d(np.nan)
+    return d(np.inf) if (a == d(np.inf)) | (b == d(np.inf)) else found
+
+
 # What is found of a row.
 
 @njit(**_OPTIONS)

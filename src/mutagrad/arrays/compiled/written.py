@@ -38,8 +38,7 @@ class Written:
 
     def share(self, count: int, size: int, *given: Any) -> None:
         """Go over all of them, which are `size` elements, on several threads if that is worth it."""
-        threads = get_num_threads()
-        if size < SHARED or count < 2 or threads < 2:
+        if size < SHARED or count < 2 or (threads := get_num_threads()) < 2:
             self.kernel(0, count, *given)
             return
         words: list[Any] = []

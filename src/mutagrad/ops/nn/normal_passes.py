@@ -12,6 +12,7 @@ from ...arrays import np, parallel as large
 from ...arrays.compiled import library, rows as compiled
 from ...arrays.compiled.compiler import choice
 from ...arrays.compiled.written import cuts
+from ...arrays.copies import in_order
 from ...arrays.sums import channel_sums, row_sums
 from ...base.operands import Array
 
@@ -53,16 +54,17 @@ def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[in
 
 
 def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
-    rows, wide, affine = _folded(plan)
-    groups = rows[1]
     out = np.empty(x.shape, x.dtype)
     if (loop := _loop(compiled.normalise, x, weight, bias)) is not None:
-        shape = rows[0] * groups, rows[2]
+        samples, groups, channels, inner = plan.shape
+        shape = samples * groups, channels * inner
         mean, scale = moments.reshape(2, -1)
-        given = (x.reshape(shape), _vector(weight, x), _vector(bias, x), plan.shape[3], plan.centred, plan.eps,
-                 mean, scale, out.reshape(shape))
+        given = (_shaped(x, shape), _vector(weight, x), _vector(bias, x), inner, plan.centred, plan.eps,
+                 mean, scale, _shaped(out, shape))
         loop.share(shape[0], x.size, *given)
         return out
+    rows, wide, affine = _folded(plan)
+    groups = rows[1]
     source, target, final = x.reshape(rows), out.reshape(rows), out.reshape(wide)
     mean, scale = moments.reshape(2, *rows[:2], 1)
     w, b = (v.reshape(affine) if v.ndim else None for v in (weight, bias))
@@ -92,15 +94,19 @@ def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: 
 
 def reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
                     wanted: Sequence[bool]) -> Sequence[Any]:
-    rows, wide, affine = _folded(plan)
+    g = in_order(g)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     if (loop := _loop(compiled.normalise_back, x, g, *(() if weight is None else (weight,)))) is not None:
-        shape = rows[0] * rows[1], rows[2]
+        samples, groups, channels, inner = plan.shape
+        shape = samples * groups, channels * inner
         parts = cuts(shape[0], x.size)
-        sums = [np.zeros((parts.size - 1, wide[1] if asked else 0), g.dtype) for asked in wanted[1:3]]
-        loop.share(parts.size - 1, x.size, parts, g.reshape(shape), x.reshape(shape), _vector(weight, g), plan.shape[3],
-                   plan.centred, *moments.reshape(2, -1), wanted[0], (g if gx is None else gx).reshape(shape), *sums)
-        return gx, *(np.add.reduce(s, 0) if asked else None for s, asked in zip(sums, wanted[1:3]))
+        count = parts.size - 1
+        sums = [np.zeros((count, groups * channels if asked else 0), g.dtype) for asked in wanted[1:3]]
+        loop.share(count, x.size, parts, _shaped(g, shape), _shaped(x, shape), _vector(weight, g), inner,
+                   plan.centred, *moments.reshape(2, -1), wanted[0], _shaped(g if gx is None else gx, shape), *sums)
+        return gx, *[(s[0] if count == 1 else np.add.reduce(s, 0)) if asked else None
+                     for s, asked in zip(sums, wanted[1:3])]
+    rows, wide, affine = _folded(plan)
     mean, scale = moments.reshape(2, *rows[:2], 1)
     target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
     w = weight.reshape(affine) if weight is not None and weight.ndim else None
@@ -147,9 +153,15 @@ def _are_long(plan: Plan) -> bool:
     return plan.shape[2] >= _LONG or prod(plan.shape) < library.WORTH
 
 
+def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    return array if array.shape == shape else array.reshape(shape)
+
+
 def _vector(values: Array | None, like: Array) -> Array:
     """A weight, which may not be there."""
-    return np.zeros(0, like.dtype) if values is None or not values.ndim else values.reshape(-1)
+    if values is None or not values.ndim:
+        return np.zeros(0, like.dtype)
+    return values if values.ndim == 1 else values.reshape(-1)
 
 
 def _added(parts: list[Any], g: Array, count: int) -> Any:
@@ -190,6 +202,7 @@ def reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, momen
                       wanted: Sequence[bool]) -> Sequence[Any]:
     mean, scale = moments
     channels = plan.shape[1]
+    g = in_order(g)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
     target = None if gx is None else gx.reshape(plan.shape)

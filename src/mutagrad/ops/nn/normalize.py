@@ -90,9 +90,8 @@ def _declare(name: str, forward: Callable[..., Array], reverse: Callable[..., Se
         if xp is not RAW or s[slots[0]] is None:
             return rules(xp, g, s, i)
         x, weight, plan, moments, weight_shape, bias_shape = [s[slot] for slot in slots]
-        one_pass = getattr(RAW, reverse_name)
-        found = one_pass(g, x, weight, plan, moments, [k is not None for k in i[:3]])
-        return [None if f is None else f.reshape(shape).astype(g.dtype, copy=False)
+        found = getattr(RAW, reverse_name)(g, x, weight, plan, moments, [k is not None for k in i[:3]])
+        return [f if f is None or f.shape == shape and f.dtype is g.dtype else f.reshape(shape).astype(g.dtype)
                 for f, shape in zip(found, (x.shape, weight_shape, bias_shape))]
 
     op.reverse = joint

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...arrays.compiled import draws as compiled_draws
+from ...arrays.compiled import draws as compiled_draws, rejection
 from ...arrays.compiled.library import find_for
 from ...arrays.kinds import raw as np
 from ...arrays.threads import in_steps
@@ -142,10 +142,13 @@ def turn_to_normal(numbers: Any, mean: float, std: float) -> None:
     in_steps(len(groups), STEP, work, len(groups) >= 2 * STEP)
 
 
-def pairs(first: Any, second: Any) -> Any:
-    """The standard normal numbers that two arrays of uniform doubles give, in pairs, one after the other."""
-    radius = np.sqrt(-2.0 * each(math.log1p, -second))
-    angle = 2 * math.pi * first
+def pairs(uniform: Any) -> Any:
+    """The standard normal numbers that uniform doubles give, in pairs, one after the other."""
+    if (loop := find_for(rejection.normal_pairs, uniform)) is not None:
+        loop(0, uniform.size // 2, uniform)
+        return uniform
+    radius = np.sqrt(-2.0 * each(math.log1p, -uniform[1::2]))
+    angle = 2 * math.pi * uniform[::2]
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)
 
 

@@ -10,15 +10,17 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
+from ...arrays.compiled.library import find_for
+from ...arrays.compiled.rejection import exchange
 from ...arrays.kinds import raw as np
-from ...arrays.numpy import silenced
+from ...arrays.numpy import silent
 from . import rejection
 from .box_muller import GROUP, each, fused, pairs, spread, turn_to_normal
 from .permutation import permuted
-from .twister import Twister
+from .twister import FEW, Twister
 
 BLOCK = 1 << 15  # words that are drawn and turned into numbers while they are in the cache
-_LAST, _LAST_SINGLE = np.uint64(2**53 - 1), np.uint32(2**24 - 1)
+_LAST, _LAST_SINGLE, _LAST_OF_FEW = np.uint64(2**53 - 1), np.uint32(2**24 - 1), np.uint64(2**24 - 1)
 _PASSED = {"d": 2, "f": 1, "e": 0, "E": 0}  # words that are drawn, and not used, for each number beyond whole groups
 WIDE = 1 << 28  # from how many whole numbers on each takes 64 bits
 MANY = (2**32 - 1) // 20  # and from how many items on a permutation does
@@ -31,9 +33,9 @@ def _locked(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def alone(self: Source, *arguments: Any) -> Any:
         with self.lock:
-            return method(self, *arguments)
+            return silent().run(method, self, *arguments)
 
-    return silenced(alone)
+    return alone
 
 
 class Source(Twister):
@@ -45,6 +47,8 @@ class Source(Twister):
         """Fill a vector with numbers from 0 to 1, as fine as its type."""
         if out.dtype == np.float64:
             np.multiply(self.long_words(out.size) & _LAST, 2.0**-53, out=out)
+        elif out.size < FEW:  # fewer steps, as doubles
+            np.multiply(self.bits.random_raw(out.size) & _LAST_OF_FEW, 2.0**-24, out=out, casting="same_kind")
         else:
             out[...] = (self.words(out.size) & _LAST_SINGLE).view(np.int32)
             out *= np.float32(2.0**-24)
@@ -107,8 +111,7 @@ class Source(Twister):
             return np.empty(0)
         kept, self.spare = self.spare, None
         missing = count - (kept is not None)
-        drawn = self._doubles(2 * -(-missing // 2)).reshape(-1, 2)
-        found = pairs(drawn[:, 0], drawn[:, 1])
+        found = pairs(self._doubles(2 * -(-missing // 2)))
         if missing % 2:
             found, self.spare = found[:-1], float(found[-1])
         return found if kept is None else np.concatenate([[kept], found])
@@ -145,6 +148,10 @@ class Source(Twister):
         if not count:
             return np.empty(0, np.int64)
         words = self.words(count - 1) if count < MANY else self.long_words(count - 1)
+        order = np.arange(count)
+        if count < MANY and (kernel := find_for(exchange, order)) is not None:
+            kernel(0, words.size, words.view(np.int32), order)
+            return order
         return permuted(words % np.arange(count, 1, -1, dtype=words.dtype))
 
     @_locked
@@ -172,20 +179,34 @@ class Source(Twister):
     @_locked
     def gamma(self, concentration: Any) -> Any:
         """Gamma numbers of rate one, each with its concentration."""
-        with self._one_by_one() as uniform:
-            return rejection.gamma(concentration, uniform, self._normals(uniform))
+        return rejection.gamma(concentration, self._each)
 
     @_locked
     def poisson(self, rate: Any) -> Any:
         """Poisson numbers, each with its rate."""
-        with self._one_by_one() as uniform:
-            return rejection.poisson(rate, uniform)
+        return rejection.poisson(rate, self._each)
 
     @_locked
     def binomial(self, count: Any, p: Any) -> Any:
         """How many of `count` trials succeed, each with probability `p`."""
-        with self._one_by_one() as uniform:
-            return rejection.binomial(count, p, uniform)
+        return rejection.binomial(count, p, self._each)
+
+    def _each(self, loop: Any, one: Any, *arrays: Any) -> Any:
+        """What `one` draws for the elements of vectors, one after the other; a kernel does so on the state itself."""
+        given = [np.ascontiguousarray(a, np.float64).reshape(-1) for a in arrays]
+        out = np.empty(given[0].size)
+        if (kernel := find_for(loop, out)) is not None:
+            kept = self.bits.state
+            words, spare = kept["state"], np.array([self.spare or 0.0])
+            state = np.array([*words["key"].tolist(), words["pos"], self.spare is not None, *spare.view(np.int64)])
+            kernel(0, out.size, state, *given, out)
+            words["key"], words["pos"] = state[:-3].astype(np.uint32), int(state[-3])
+            self.state = kept, float(state[-1:].view(np.float64)[0]) if state[-2] else None
+        else:
+            with self._one_by_one() as uniform:
+                draw = uniform, self._normals(uniform)
+                out[:] = [one(*numbers, draw) for numbers in zip(*(v.tolist() for v in given))]
+        return out
 
     @contextmanager
     def _one_by_one(self) -> Iterator[Callable[[], float]]:

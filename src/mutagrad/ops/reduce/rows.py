@@ -78,14 +78,19 @@ def _in_loop(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims
     loop = COMPILED.get(work)
     if loop is None or not first.size or end < first.ndim and product(first.shape[end:]) > 1:
         return None
-    kind = first.dtype
-    if any(type(a) is not np.ndarray or a.dtype is not kind for a in arrays) or (
-            found := library.find_for(loop, first)) is None:
+    kind, are_matrices = first.dtype, first.ndim == 2 and dim == 1
+    for a in arrays:
+        if type(a) is not np.ndarray or a.dtype is not kind:
+            return None
+        are_matrices &= a.flags.c_contiguous
+    if (found := library.find_for(loop, first)) is None:
         return None
-    rows = first.size // (first.shape[dim] if dims == 1 else product(first.shape[dim:end]))
     out: Array = np.empty(first.shape[:dim] + (1,) * (first.ndim - dim) if kept else first.shape, kind)
-    matrices = [np.ascontiguousarray(a).reshape(rows, -1) for a in (*arrays, out)]
-    found.share(rows, first.size, *matrices)
+    if are_matrices:  # of small ones looking and reshaping would be half of the time
+        found.share(len(first), first.size, *arrays, out)
+        return out
+    rows = first.size // (first.shape[dim] if dims == 1 else product(first.shape[dim:end]))
+    found.share(rows, first.size, *[np.ascontiguousarray(a).reshape(rows, -1) for a in (*arrays, out)])
     return out
 
 
