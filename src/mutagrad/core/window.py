@@ -82,6 +82,31 @@ def index_of(window: Window | None) -> Any:
     return index.index if index.__class__ is As else index
 
 
+@lru_cache(4096)
+def order_of(shape: Shape, *strides: Shape) -> Shape | None:
+    """Return the dimensions of an elementwise result from the outermost in memory on; None where that is C order.
+
+    It is the order in which its operands, of these strides, lie in memory; where they disagree it is C order. (That is
+    NumPy's rule for its own functions, too. PyTorch's is that the first operand decides.)
+    """
+    if 0 in shape:
+        return None
+    dims: list[int] = []  # from the innermost on
+    aligned = [(0,) * (len(shape) - len(steps)) + steps for steps in strides]
+    for d in reversed(range(len(shape))):
+        place = len(dims)
+        for at in reversed(range(len(dims))):
+            pairs = [(abs(steps[d]), abs(steps[dims[at]])) for steps in aligned] if shape[d] != 1 else []
+            known = [mine < theirs for mine, theirs in pairs if mine and theirs and shape[dims[at]] != 1]
+            if known and not all(known):
+                break
+            if known:
+                place = at
+        dims.insert(place, d)
+    order = tuple(reversed(dims))
+    return None if order == tuple(range(len(shape))) else order
+
+
 def shape_of(window: Window) -> Shape | None:
     """Return the shape of what lies in the window; None where an index picks from it."""
     if window.__class__ is int:
