@@ -454,7 +454,7 @@ def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], s
         shape = arrays[0].shape
         if any(a.shape != shape for a in arrays):
             shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        order = order_of(shape, *[a.strides for a in arrays]) if is_plain(*arrays) else None
+        order = order_of(shape, *arrays) if is_plain(*arrays) else None
         if order is not None:
             tensors, arrays, shape = *_permuted(tensors, arrays, order), tuple([shape[d] for d in order])
         # Whether one operand is a number that a short type does not hold.
@@ -474,7 +474,7 @@ def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], s
 def _in_their_order(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...],
                     result: Array) -> Any:
     """The tensor for a result that NumPy has laid out as its operands are, not in C order."""
-    order = order_of(result.shape, *[a.strides for a in arrays])
+    order = order_of(result.shape, *arrays)
     if order is None or not is_plain(result):
         return _finished(op, tensors, arrays, settings, result, None)
     if mode.grad and op.rules:
@@ -485,7 +485,8 @@ def _in_their_order(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array
 def _permuted(tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...],
               order: Shape) -> tuple[tuple[TensorBase, ...], tuple[Array, ...]]:
     """Operands with their dimensions in another order, once they have as many."""
-    arrays = tuple([a.reshape((1,) * (len(order) - a.ndim) + a.shape).transpose(order) if a.ndim else a for a in arrays])
+    n = len(order)
+    arrays = tuple([a.reshape((1,) * (n - a.ndim) + a.shape).transpose(order) if a.ndim else a for a in arrays])
     return tuple([view_of(t, a, t._offset or 0) if a.ndim else t for t, a in zip(tensors, arrays)]), arrays
 
 

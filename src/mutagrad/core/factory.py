@@ -78,7 +78,7 @@ def view_of(tensor: TensorBase, array: Array, offset: int) -> Any:
 def laid_out_alike(function: Callable[[TensorBase], Any], tensor: TensorBase) -> Any:
     """Return `function(tensor)`, a copy of the same shape, as a view that lies in memory in the order of the tensor."""
     array = tensor._array
-    order = None if array.flags.c_contiguous or not is_plain(array) else order_of(array.shape, array.strides)
+    order = None if array.flags.c_contiguous or not is_plain(array) else order_of(array.shape, array)
     if order is None:
         return function(tensor)
     found = function(view_of(tensor, array.transpose(order), tensor._offset or 0))

@@ -82,22 +82,26 @@ def index_of(window: Window | None) -> Any:
     return index.index if index.__class__ is As else index
 
 
-@lru_cache(4096)
-def order_of(shape: Shape, *strides: Shape) -> Shape | None:
+def order_of(shape: Shape, *operands: Array) -> Shape | None:
     """Return the dimensions of an elementwise result from the outermost in memory on; None where that is C order.
 
-    It is the order in which its operands, of these strides, lie in memory; where they disagree it is C order. (That is
-    NumPy's rule for its own functions, too. PyTorch's is that the first operand decides.)
+    It is the order in which its operands lie in memory; where they disagree it is C order. (That is NumPy's rule for its
+    own functions, too. PyTorch's is that the first operand decides.)
     """
+    return _order_of(shape, *[(a.shape, a.strides) for a in operands])
+
+
+@lru_cache(4096)
+def _order_of(shape: Shape, *operands: tuple[Shape, Shape]) -> Shape | None:
     if 0 in shape:
         return None
     dims: list[int] = []  # from the innermost on
-    aligned = [(0,) * (len(shape) - len(steps)) + steps for steps in strides]
+    aligned = [(0,) * (len(shape) - len(steps)) + tuple([0 if n == 1 else abs(t) for n, t in zip(sizes, steps)])
+               for sizes, steps in operands]
     for d in reversed(range(len(shape))):
         place = len(dims)
         for at in reversed(range(len(dims))):
-            pairs = [(abs(steps[d]), abs(steps[dims[at]])) for steps in aligned] if shape[d] != 1 else []
-            known = [mine < theirs for mine, theirs in pairs if mine and theirs and shape[dims[at]] != 1]
+            known = [steps[d] < steps[dims[at]] for steps in aligned if steps[d] and steps[dims[at]]]
             if known and not all(known):
                 break
             if known:
