@@ -871,7 +871,6 @@ NOT_COMPARED = {"random", "F.rrelu(x)"}  # families, or calls: what they draw di
 # Why calls that contain a text take more than three times as long as PyTorch.
 REASONS = {
     "half": "NumPy converts halves one by one; with Numba it is the processor's instructions",
-    "transposed": "results lie in C order whatever their operands do; PyTorch keeps the order of the operand",
     "torch.fft.": "pocketfft, against MKL",
     "int_a @ int_b": "there is no BLAS for integers",
     "bf16[:512, :512] @": "BLAS has no products of bfloat16: it is converted to float32 and back",

@@ -34,8 +34,8 @@ class Tape:
     def constant(self, value):
         """A copy each time: the program may write into what it gets."""
         if self.replay is not None:
-            return next(self.replay).copy()
-        self.constants.append(value.copy())
+            return next(self.replay).copy("K")
+        self.constants.append(value.copy("K"))
         return value
 
 
@@ -80,6 +80,11 @@ def raw(x):
 def fresh(a):
     """A result: its own memory, in C order, whatever the order of the operands."""
     return Mirror(np.asarray(a, order="C"))
+
+
+def alike(a):
+    """An elementwise result, which lies in memory as its operands do where they agree: NumPy's rule, too."""
+    return Mirror(np.array(a, order="K"))
 
 
 def results(arrays):
@@ -290,7 +295,7 @@ class Mirror:
         return self.reshape(-1)
 
     def contiguous(self):
-        return self if self.a.flags.c_contiguous else self.clone()
+        return self if self.a.flags.c_contiguous else fresh(self.clone().a)
 
     def unsqueeze(self, dim):
         return self.view_of(np.expand_dims(self.a, dim))
@@ -325,57 +330,57 @@ class Mirror:
     # Elementwise.
 
     def clone(self):
-        return fresh(self.a.copy() if self.live else tape.constant(self.a.copy()))
+        return alike(self.a if self.live else tape.constant(self.a))
 
     def add(self, x, alpha=1):
-        return fresh(self.a + raw(alpha) * raw(x))
+        return alike(self.a + raw(alpha) * raw(x))
 
     def sub(self, x, alpha=1):
-        return fresh(self.a - raw(alpha) * raw(x))
+        return alike(self.a - raw(alpha) * raw(x))
 
     def mul(self, x):
-        return fresh(self.a * raw(x))
+        return alike(self.a * raw(x))
 
     def div(self, x):
-        return fresh(self.a / raw(x))
+        return alike(self.a / raw(x))
 
     def __add__(self, x): return self.add(x)
     def __sub__(self, x): return self.sub(x)
     def __mul__(self, x): return self.mul(x)
     def __truediv__(self, x): return self.div(x)
-    def __radd__(self, x): return fresh(x + self.a)
-    def __rsub__(self, x): return fresh(x - self.a)
-    def __rmul__(self, x): return fresh(x * self.a)
-    def __rtruediv__(self, x): return fresh(x / self.a)
+    def __radd__(self, x): return alike(x + self.a)
+    def __rsub__(self, x): return alike(x - self.a)
+    def __rmul__(self, x): return alike(x * self.a)
+    def __rtruediv__(self, x): return alike(x / self.a)
     def __iadd__(self, x): return self.add_(x)
     def __isub__(self, x): return self.sub_(x)
     def __imul__(self, x): return self.mul_(x)
     def __itruediv__(self, x): return self.div_(x)
-    def __neg__(self): return fresh(-self.a)
-    def __invert__(self): return fresh(~self.a)
-    def __pow__(self, x): return fresh(self.a ** raw(x))
+    def __neg__(self): return alike(-self.a)
+    def __invert__(self): return alike(~self.a)
+    def __pow__(self, x): return alike(self.a ** raw(x))
     def __matmul__(self, x): return fresh(np.matmul(self.a, x.a))
-    def __gt__(self, x): return fresh(decide(np.asarray(self.a > raw(x))))
-    def __lt__(self, x): return fresh(decide(np.asarray(self.a < raw(x))))
+    def __gt__(self, x): return alike(decide(np.asarray(self.a > raw(x))))
+    def __lt__(self, x): return alike(decide(np.asarray(self.a < raw(x))))
 
-    def sin(self): return fresh(np.sin(self.a))
-    def cos(self): return fresh(np.cos(self.a))
-    def exp(self): return fresh(np.exp(self.a))
-    def tanh(self): return fresh(np.tanh(self.a))
-    def sigmoid(self): return fresh(1 / (1 + np.exp(-self.a)))
-    def square(self): return fresh(self.a * self.a)
-    def neg(self): return fresh(-self.a)
-    def conj(self): return fresh(self.a.conj())
+    def sin(self): return alike(np.sin(self.a))
+    def cos(self): return alike(np.cos(self.a))
+    def exp(self): return alike(np.exp(self.a))
+    def tanh(self): return alike(np.tanh(self.a))
+    def sigmoid(self): return alike(1 / (1 + np.exp(-self.a)))
+    def square(self): return alike(self.a * self.a)
+    def neg(self): return alike(-self.a)
+    def conj(self): return alike(self.a.conj())
 
     def abs(self):
-        return fresh(np.abs(self.a) if self.a.dtype.kind == "c" else self.a * decide(np.sign(self.a)))
+        return alike(np.abs(self.a) if self.a.dtype.kind == "c" else self.a * decide(np.sign(self.a)))
 
-    def relu(self): return fresh(self.a * decide(np.asarray(self.a > 0)))
+    def relu(self): return alike(self.a * decide(np.asarray(self.a > 0)))
 
     def clamp(self, min, max):
         min, max = raw(min), raw(max)
         decide(np.sign(self.a - min)), decide(np.sign(self.a - max))
-        return fresh(np.clip(self.a, min, max))
+        return alike(np.clip(self.a, min, max))
 
     # Reductions and rearrangements.
 
@@ -464,7 +469,7 @@ class Mirror:
         return self.put(along(index.a, dim), x, accumulate=True)
 
     def masked_fill(self, mask, x):
-        return fresh(np.where(mask.a, raw(x), self.a))
+        return alike(np.where(mask.a, raw(x), self.a))
 
 
 def tensor(values, dtype=None, requires_grad=False):
@@ -489,12 +494,12 @@ def tanh(x, out=None): return written(x.tanh(), out)
 
 
 def where(mask, x, y, out=None):
-    return written(fresh(np.where(mask.a, raw(x), raw(y))), out)
+    return written(alike(np.where(mask.a, raw(x), raw(y))), out)
 
 
 def maximum(x, y):
     decide(np.sign(x.a - y.a))
-    return fresh(np.maximum(x.a, y.a))
+    return alike(np.maximum(x.a, y.a))
 
 
 def cat(xs, dim=0, out=None):
@@ -558,7 +563,7 @@ class Reference:
         found = self.computed(name, [raw(x) for x in args], {k: raw(x) for k, x in kwargs.items()})
         target = args[0] if inplace else out
         if target is None:
-            return results(table.listed(found))
+            return alike(found) if table.is_elementwise(name) else results(table.listed(found))
         if np.shape(found) != target.a.shape:
             raise ValueError(f"{self.name}: {np.shape(found)} does not fit {target.a.shape}")
         return target.write(np.array(found))

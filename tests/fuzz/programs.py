@@ -262,8 +262,8 @@ def own_names(library):
             return names_of(library)["f64"](values)
 
     def number(text, **given):
-        """An expression in which a tensor stands for a number."""
-        return eval(text, {"mg": library, "F": library.nn.functional, "f64": names_of(library)["f64"], **given})
+        """An expression in which a tensor stands for a number; in C order, because what `reshape` gives depends on it."""
+        return eval(text, {"mg": library, "F": library.nn.functional, "f64": names_of(library)["f64"], **given}).contiguous()
 
     def checkpoint(function, *xs):
         return library.utils.checkpoint.checkpoint(function, *xs, use_reentrant=False)

@@ -58,6 +58,12 @@ def shapes(key):
     return [a.shape for a in on_arrays(key, inputs(key))]
 
 
+def is_elementwise(name):
+    """Whether results lie in memory as the operands do."""
+    op = getattr(getattr(mutagrad, name, None), "op", None)
+    return bool(op and op.promotes)
+
+
 def pairs(a):
     """A complex array as real ones, its last dimension the parts."""
     return np.stack([a.real, a.imag], -1) if a.dtype.kind == "c" else a

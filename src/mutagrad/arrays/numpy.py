@@ -116,7 +116,7 @@ def choose(mask: Array, x: Array | float, y: Array | float) -> Any:
     x, y = (np.array(v, dtype) if isinstance(v, (int, float)) else v for v in (x, y))
     if any(v.dtype is not dtype or v.ndim and v.shape != mask.shape for v in (x, y)):
         return np.where(mask, x, y)
-    kind, out = _BITS[dtype.char], np.empty(mask.shape, dtype)
+    kind, out = _BITS[dtype.char], np.empty_like(mask if mask.flags.c_contiguous else larger, dtype)
     chosen = out.view(kind)
     np.negative(mask, out=chosen, dtype=kind)  # all ones, or all zeros, whatever byte stands for True
     a, b = x.view(kind), y.view(kind)

@@ -240,7 +240,8 @@ class RecordedArithmetic(Arithmetic):
     def own(self, holder: list[Adjoint], dtype: Any) -> Any:
         g = holder.pop()
         if dtype is not None and g._array.dtype != dtype:
-            return RECORDED.cast(g, dtype)
+            g = RECORDED.cast(g, dtype)
+            return g if g._offset is None else RECORDED.clone(g)
         if (getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE
                 and not _lent(g._storage)):
             return g

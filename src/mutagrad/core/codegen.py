@@ -20,7 +20,7 @@ from typing import Any
 from ..arrays import np, parallel as large
 from ..arrays.bfloat16 import in_single, rounded, widened
 from ..arrays.compiled.compiler import choice
-from ..arrays.kinds import Refused
+from ..arrays.kinds import Refused, is_plain
 from ..arrays.numpy import KNOWN, constant, silent, silently
 from ..arrays.parallel import SLOW
 from ..base.errors import BadArgument, BadValue, OutOfMemory
@@ -28,7 +28,7 @@ from ..base.modes import NOT_RECORDING, mode
 from ..base.operands import Array
 from ..base.provenance import OURS
 from .evidence import compared
-from .factory import CODEGEN_GLOBALS, in_order, make, window_as
+from .factory import CODEGEN_GLOBALS, back_in_order, in_order, make, view_of, window_as
 from .graph import UNKNOWN_SHAPE, Adjoint, Leaf, Node, Writer, next_order, window_of
 from .number import PLAIN, number
 from .op import (
@@ -48,7 +48,7 @@ from .op import (
 )
 from .promote import EXACT, SCALAR_OPERAND, call_reflected, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, TensorBase, keep, ndarray, save
-from .window import overlaps_itself
+from .window import Shape, order_of, overlaps_itself
 from .write import begin_write, end_write, into, new_node, save_all, save_out
 
 # What the inputs are called in the generated functions: PyTorch's names, which people use as keywords. (The names in a
@@ -251,6 +251,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         "    if result.__class__ is not ndarray:",
         "        result = result.__array__()",  # NumPy's scalar as a 0-d array, at a third of the cost of np.array
         "    elif result.ndim > 1 and not result.flags.c_contiguous:",
+        f"        return in_their_order(OP, {inputs}, ({', '.join(arrays)},), {settings}, result)" if elementwise else
         "        result = contiguous(result)",
         "    made = new(Tensor)",
         "    storage = Storage()",
@@ -453,6 +454,9 @@ def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], s
         shape = arrays[0].shape
         if any(a.shape != shape for a in arrays):
             shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        order = order_of(shape, *arrays) if is_plain(*arrays) else None
+        if order is not None:
+            tensors, arrays, shape = *_permuted(tensors, arrays, order), tuple([shape[d] for d in order])
         # Whether one operand is a number that a short type does not hold.
         wide = op.forward in EXACT and arrays[0].dtype is not arrays[1].dtype
         kind = arrays[tensors[0] is SCALAR_OPERAND if wide else -1].dtype
@@ -464,17 +468,45 @@ def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], s
         raise dtype_error(op, arrays, error) from None
     except MemoryError as error:
         raise OutOfMemory.found_by(op.name, error) from None
+    return _finished(op, tensors, arrays, settings, out, order)
+
+
+def _in_their_order(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...],
+                    result: Array) -> Any:
+    """The tensor for a result that NumPy has laid out as its operands are, not in C order."""
+    order = order_of(result.shape, *arrays)
+    if order is None or not is_plain(result):
+        return _finished(op, tensors, arrays, settings, result, None)
+    if mode.grad and op.rules:
+        tensors, arrays = _permuted(tensors, arrays, order)
+    return _finished(op, tensors, arrays, settings, result.transpose(order), order)
+
+
+def _permuted(tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...],
+              order: Shape) -> tuple[tuple[TensorBase, ...], tuple[Array, ...]]:
+    """Operands with their dimensions in another order, once they have as many."""
+    n = len(order)
+    arrays = tuple([a.reshape((1,) * (n - a.ndim) + a.shape).transpose(order) if a.ndim else a for a in arrays])
+    return tuple([view_of(t, a, t._offset or 0) if a.ndim else t for t, a in zip(tensors, arrays)]), arrays
+
+
+def _finished(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...],
+              out: Array, order: Shape | None) -> Any:
+    """The tensor for a result, with its node; where its dimensions are in another order, a permuted view of one."""
     result = make(out)
-    if op.rules and mode.grad and any(t._storage.writer is not None for t in tensors):
+    if not op.rules:
+        for writer in [t._storage.writer for t in tensors if t._storage.writer is not None]:
+            compared(op.name, writer)
+    elif mode.grad and any(t._storage.writer is not None for t in tensors):
         writers = tuple(t._storage.writer for t in tensors)
-        windows = tuple(None if w is None else window_as(t, shape) for t, w in zip(tensors, writers))
-        chosen = op.threaded if kind.char in "fd" and out.dtype.kind != "c" else variant(op, out.dtype)
+        windows = tuple(None if w is None else window_as(t, out.shape) for t, w in zip(tensors, writers))
+        chosen = op.threaded if out.dtype.char in "fd" and arrays[-1].dtype.kind != "c" else variant(op, out.dtype)
         node = new_node(chosen, writers, None if windows.count(None) == len(windows) else windows)
         if op.saves:
             node.saved = save_all(op, node, tensors, arrays, settings)
         result._storage.writer = node
         save_out(node, result)
-    return result
+    return result if order is None else back_in_order(result, order)
 
 
 # Rules that are one operation, known by their compiled form: for large arrays it can write its result into place.
@@ -532,7 +564,8 @@ CODEGEN_GLOBALS.update(
     UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected, compared=compared,
     begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
     getframe=sys._getframe, in_single=in_single, into=into, is_worth=large.is_worth,
-    is_spread=_is_spread, keep=keep, large=_large, mode=mode, ndarray=ndarray,
+    is_spread=_is_spread, keep=keep, in_their_order=_in_their_order,
+    large=_large, mode=mode, ndarray=ndarray,
     new=object.__new__, next_order=next_order, no_memory=OutOfMemory.found_by, number=number,
     overlaps_itself=overlaps_itself, promote=promote, save=save, shape_error=shape_error, silent=silent,
     variant=variant, window_as=window_as, window_of=window_of)

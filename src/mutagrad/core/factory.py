@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..arrays import np
 from ..arrays.copies import copy_in_order
-from ..arrays.kinds import of_kind, window
+from ..arrays.kinds import is_plain, of_kind, window
 from ..base.errors import GradientError, may_need_much
 from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
 from ..base.operands import Array
@@ -24,7 +24,7 @@ from .storage import (
     part_history,
     unrecorded_view,
 )
-from .window import Shape, Window, overlaps_itself
+from .window import Shape, Window, order_of, overlaps_itself
 
 new_object = object.__new__
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
@@ -73,6 +73,21 @@ def view_of(tensor: TensorBase, array: Array, offset: int) -> Any:
     result._offset = offset
     result._grad = None
     return result
+
+
+def laid_out_alike(function: Callable[[TensorBase], Any], tensor: TensorBase) -> Any:
+    """Return `function(tensor)`, a copy of the same shape, as a view that lies in memory in the order of the tensor."""
+    array = tensor._array
+    order = None if array.flags.c_contiguous or not is_plain(array) else order_of(array.shape, array)
+    if order is None:
+        return function(tensor)
+    found = function(view_of(tensor, array.transpose(order), tensor._offset or 0))
+    return back_in_order(found, order)
+
+
+def back_in_order(tensor: TensorBase, order: Shape) -> Any:
+    """Return a view whose dimension `order[i]` is dimension i of a whole tensor."""
+    return view_of(tensor, tensor._array.transpose([order.index(d) for d in range(len(order))]), 0)
 
 
 def view(tensor: TensorBase, shape: Shape, strides: Shape, offset: int, dtype: Any = None) -> Any:

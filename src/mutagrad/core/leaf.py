@@ -18,8 +18,8 @@ from .graph import Leaf, Node, ViewOf, window_of
 from .spread import check_separate
 from .storage import Storage, TensorBase, another_history, check_inside, part_history, repeated_history
 from .sweep import OUTPUT
-from .window import overlaps_itself
-from .write import FOLLOW, new_node
+from .window import memory_order, overlaps_itself
+from .write import FOLLOW, new_node, set_write
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
@@ -166,7 +166,9 @@ def set_data(tensor: TensorBase, other: TensorBase) -> None:
 
 def _set_data_of_view(tensor: TensorBase, other: TensorBase) -> None:
     """The same where one of them is a view: what the old history says of the window is as if copied to the memory."""
-    if tensor._array.shape != other._array.shape or other._offset is not None and not other._array.flags.c_contiguous:
+    permuted = other._offset is not None and not other._array.flags.c_contiguous
+    if (tensor._array.shape != other._array.shape
+            or permuted and memory_order(window_of(other), other._array.itemsize) is None):
         raise NotSupported("data: a computed tensor cannot be given data of another shape, or with gaps",
                            why="its history is that of elements of this shape", fix="x.data = y.contiguous()")
     node = new_node(FOLLOW, (tensor._storage.writer,), (window_or_none(tensor),))
@@ -175,4 +177,6 @@ def _set_data_of_view(tensor: TensorBase, other: TensorBase) -> None:
     else:
         storage, offset = part_history(other, linked=False)
     tensor._storage, tensor._array, tensor._offset = storage, other._array, offset
+    if permuted:
+        set_write(node, storage, window_of(tensor))
     storage.writer = node

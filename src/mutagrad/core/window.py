@@ -82,6 +82,35 @@ def index_of(window: Window | None) -> Any:
     return index.index if index.__class__ is As else index
 
 
+def order_of(shape: Shape, *operands: Array) -> Shape | None:
+    """Return the dimensions of an elementwise result from the outermost in memory on; None where that is C order.
+
+    It is the order in which its operands lie in memory; where they disagree it is C order. (That is NumPy's rule for its
+    own functions, too. PyTorch's is that the first operand decides.)
+    """
+    return _order_of(shape, *[(a.shape, a.strides) for a in operands])
+
+
+@lru_cache(4096)
+def _order_of(shape: Shape, *operands: tuple[Shape, Shape]) -> Shape | None:
+    if 0 in shape:
+        return None
+    dims: list[int] = []  # from the innermost on
+    aligned = [(0,) * (len(shape) - len(steps)) + tuple([0 if n == 1 else abs(t) for n, t in zip(sizes, steps)])
+               for sizes, steps in operands]
+    for d in reversed(range(len(shape))):
+        place = len(dims)
+        for at in reversed(range(len(dims))):
+            known = [steps[d] < steps[dims[at]] for steps in aligned if steps[d] and steps[dims[at]]]
+            if known and not all(known):
+                break
+            if known:
+                place = at
+        dims.insert(place, d)
+    order = tuple(reversed(dims))
+    return None if order == tuple(range(len(shape))) else order
+
+
 def shape_of(window: Window) -> Shape | None:
     """Return the shape of what lies in the window; None where an index picks from it."""
     if window.__class__ is int:

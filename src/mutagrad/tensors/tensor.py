@@ -695,7 +695,9 @@ class Tensor(TensorBase):
         """
         if memory_format is not None:
             return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return,return-value]
-        return shapes.clone(self)  # type: ignore[no-any-return,return-value]
+        array = self._array
+        copy = shapes.clone if type(array) is np.ndarray and array.flags.c_contiguous else shapes.copied
+        return copy(self)  # type: ignore[no-any-return,return-value]
 
     def view(self, *shape_or_dtype: Any, size: Sequence[integer] | None = None, dtype: Any = None) -> Tensor:
         """Return a view of another shape, or of the same bytes as elements of another type; never a copy.

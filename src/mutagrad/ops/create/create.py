@@ -30,7 +30,15 @@ from ...base.errors import (
     ShapeError,
     may_need_much,
 )
-from ...base.layout import SPARSE, check_format, check_layout, layout as Layout, memory_format as MemoryFormat, strided
+from ...base.layout import (
+    SPARSE,
+    check_format,
+    check_layout,
+    layout as Layout,
+    memory_format as MemoryFormat,
+    preserve_format,
+    strided,
+)
 from ...base.modes import OTHER_KIND, call_with, mode
 from ...base.operands import Array
 from ...base.provenance import to_user
@@ -47,7 +55,7 @@ from ...core.dtypes import (
     scalar_dtype,
 )
 from ...core.evidence import cut
-from ...core.factory import make, view
+from ...core.factory import laid_out_alike, make, view
 from ...core.number import number
 from ...core.op import RECORDED
 from ...core.out_arg import write_out
@@ -413,6 +421,18 @@ def type_like(x: Tensor, dtype: ElementType | None, name: str) -> DType:
 def _place(x: Tensor, device: Device | str | None) -> Any:
     """The device asked for, else that of x."""
     return x.device if device is None else device
+
+
+def _made_like(maker: Callable[..., Any], x: Tensor, name: str, dtype: ElementType | None, device: Any,
+               requires_grad: bool, settings: dict[str, Any]) -> Any:
+    """Return what `maker` makes of a shape, laid out in memory as x is unless settings say how."""
+    to, place = type_like(x, dtype, name), x.device if device is None else device
+    if settings and (settings.get("memory_format", preserve_format) is not preserve_format or "out" in settings):
+        return maker(x._array.shape, dtype=to, device=place, requires_grad=requires_grad, **settings)
+    made = laid_out_alike(lambda x: maker(x._array.shape, dtype=to, device=place, **settings), x)
+    return made.requires_grad_() if requires_grad else made
+
+
 def empty_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
     """Return whatever the memory held, in the shape and type of another tensor.
@@ -421,8 +441,7 @@ def empty_like(input: Tensor, *, dtype: ElementType | None = None, device: Devic
     >>> mg.empty_like(mg.zeros(2, dtype=mg.int64)).dtype
     mutagrad.int64
     """
-    to = type_like(input, dtype, "empty_like")
-    return empty(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
+    return _made_like(empty, input, "empty_like", dtype, device, requires_grad, settings)
 
 
 def zeros_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
@@ -433,8 +452,7 @@ def zeros_like(input: Tensor, *, dtype: ElementType | None = None, device: Devic
     >>> mg.zeros_like(mg.tensor([3, 4]))
     tensor([0, 0])
     """
-    to = type_like(input, dtype, "zeros_like")
-    return zeros(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
+    return _made_like(zeros, input, "zeros_like", dtype, device, requires_grad, settings)
 
 
 def ones_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
@@ -445,8 +463,7 @@ def ones_like(input: Tensor, *, dtype: ElementType | None = None, device: Device
     >>> mg.ones_like(mg.tensor([3, 4]))
     tensor([1, 1])
     """
-    to = type_like(input, dtype, "ones_like")
-    return ones(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
+    return _made_like(ones, input, "ones_like", dtype, device, requires_grad, settings)
 
 
 def full_like(input: Tensor, fill_value: Value, *, dtype: ElementType | None = None, device: Device | str | None = None,
@@ -457,9 +474,8 @@ def full_like(input: Tensor, fill_value: Value, *, dtype: ElementType | None = N
     >>> mg.full_like(mg.zeros(2), 5)
     tensor([5., 5.])
     """
-    to = type_like(input, dtype, "full_like")
-    return full(input._array.shape, fill_value, dtype=to, device=_place(input, device), requires_grad=requires_grad,
-                **settings)
+    return _made_like(lambda shape, **settings: full(shape, fill_value, **settings), input, "full_like", dtype, device,
+                      requires_grad, settings)
 
 
 RECORDED.zeros_like = zeros_like

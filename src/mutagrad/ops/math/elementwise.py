@@ -22,7 +22,7 @@ from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
 from ...core.dtypes import BOOL, FLOAT
 from ...core.evidence import cut
-from ...core.factory import make
+from ...core.factory import laid_out_alike, make
 from ...core.number import PLAIN, number
 from ...core.op import RAW, RECORDED, Op, same, zero
 from ...core.promote import as_operand, operand_dtype
@@ -45,10 +45,11 @@ def cast_array(a: Array, to: Any) -> Any:
 @may_need_much
 def cast(x: Tensor, to: Any) -> Any:
     """A copy of another element type (an array type); to a float or complex type it is differentiable."""
-    if to.kind in "fcV" and x._array.dtype.kind in "fcV":
-        return _cast(x, to, x._array.dtype)
+    source = x._array.dtype
+    if to.kind in "fcV" and source.kind in "fcV":
+        return laid_out_alike(lambda x: _cast(x, to, source), x)
     cut("cast", x)
-    return make(cast_array(x._array, to))
+    return laid_out_alike(lambda x: make(cast_array(x._array, to)), x)
 
 
 RAW.cast, RECORDED.cast = cast_array, cast

@@ -10,11 +10,11 @@ from ...arrays import np
 from ...arrays.copies import copy_in_order
 from ...arrays.kinds import window
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
-from ...base.layout import channels_last, channels_last_3d, check_format, memory_format
+from ...base.layout import channels_last, channels_last_3d, check_format, contiguous_format, memory_format
 from ...base.modes import NOT_RECORDING, mode
 from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.factory import make, view, view_of
+from ...core.factory import laid_out_alike, make, view, view_of
 from ...core.op import RAW, RECORDED, Op, same
 from ...core.out_arg import write_out
 from ...core.size import as_int, sizes
@@ -678,7 +678,7 @@ def copied(input: TensorBase, *, memory_format: memory_format | None = None) -> 
     tensor_argument(input, "clone")
     if memory_format not in RANKS:
         check_format("clone", memory_format)
-        return clone(input)
+        return clone(input) if memory_format is contiguous_format else laid_out_alike(clone, input)
     if input._array.ndim != RANKS[memory_format]:
         raise ShapeError(f"clone: {memory_format} is for {RANKS[memory_format]} dimensions, "
                          f"got shape {input._array.shape}", fix="leave memory_format out")
@@ -701,7 +701,7 @@ def in_format_of(x: TensorBase, result: TensorBase) -> Any:
     if x._offset is None or result._array.ndim != x._array.ndim:  # a whole storage is in C order
         return result
     kept = _FORMATS.get(x._array.ndim)
-    if kept is None or x._array.flags.c_contiguous or not has_format(x, kept):
+    if kept is None or x._array.flags.c_contiguous or not has_format(x, kept) or has_format(result, kept):
         return result
     return copied(result, memory_format=kept)
 
