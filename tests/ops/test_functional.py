@@ -165,3 +165,12 @@ def test_strategies_have_pytorchs_restrictions() -> None:
         functional.jacobian(lambda x: x * 4, x.requires_grad_(), create_graph=True, strict=True)
     with pytest.raises(RuntimeError, match="single Tensor"):
         functional.hessian(lambda x: (x.sum(), x.sum()), x)
+
+
+@pytest.mark.parametrize("piece", [F.relu, F.relu6, F.leaky_relu, F.hardtanh, lambda x: x.clone().relu_()])
+def test_second_derivatives_of_straight_pieces_are_zero(piece: Any) -> None:
+    """As PyTorch's are: a Hessian by hand, or a loss of u'', need not know that a network is piecewise linear."""
+    x = mg.tensor([0.5, -0.7, 1.2, -2.0], requires_grad=True)
+    slope, = mg.autograd.grad(piece(x).sum(), x, create_graph=True)
+    curvature, = mg.autograd.grad(slope.sum(), x)
+    assert curvature.tolist() == [0, 0, 0, 0]

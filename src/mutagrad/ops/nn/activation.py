@@ -53,9 +53,9 @@ def _leaky_relu(a: Array, slope: float) -> Any:
 
 # Products with a mask take a fraction of the time of `where`, which has to guess for each element.
 leaky_relu_values = elementwise("leaky_relu", _leaky_relu, settings=("slope",),
-                                x=lambda xp, g, x, slope: g * (xp.as_float(x > 0, g) * (1 - slope) + slope))
+                                x=lambda xp, g, x, slope: g * (xp.as_float(xp.slope(x > 0, x), g) * (1 - slope) + slope))
 hardtanh_values = elementwise("hardtanh", lambda a, low, high: np.clip(a, low, high), settings=("low", "high"),
-                              x=lambda g, x, low, high: g * ((x > low) & (x < high)))
+                              x=lambda xp, g, x, low, high: g * xp.slope((x > low) & (x < high), x))
 hardsigmoid_values = elementwise("hardsigmoid", lambda a: np.clip(a + 3, 0, 6) / 6,
                                  x=lambda xp, g, x: xp.where((x > -3) & (x < 3), g / 6, 0.0))
 hardswish_values = elementwise("hardswish", lambda a: a * np.clip(a + 3, 0, 6) / 6,
