@@ -243,13 +243,14 @@ def _over_square(xp: Any, part: Any, x: Any, y: Any) -> Any:
 sigmoid = elementwise("sigmoid", lambda a: 1 / (1 + np.exp(-a)), promotes="float", x=lambda g, out: g * out * (1 - out))
 relu = elementwise("relu", lambda a: at_least(a, 0), promotes="real", warns=False,
                    x=lambda xp, g, out: g * xp.slope(out != 0, out))
-slope = elementwise("slope", lambda mask, a: mask.astype(a.dtype), promotes="mask", inputs=("mask", "x"), mask=None, x=zero)
+slope = elementwise("slope", lambda mask, a: mask.astype(a.dtype), promotes="mask", inputs=("mask", "x"), mask=None,
+                    x=zero)
 erf = elementwise("erf", _erf, promotes="float", x=lambda xp, g, x: g * xp.exp(-x * x) * (2 / pi**0.5))
 logit_values = elementwise("logit", lambda a: np.log(a / (1 - a)), promotes="float",
                            x=lambda xp, g, x: xp.where((x >= 0) & (x <= 1), g / (x * (1 - x)), float("nan")))
 
-# The slope of one of two straight pieces: a number that depends on x, though its derivative is zero. So second derivatives
-# of relu are zero, as PyTorch's are, where a comparison alone would say that there are none.
+# The slope of one of two straight pieces: a number that depends on x, though its derivative is zero. So second
+# derivatives of relu are zero, as PyTorch's are, where a comparison alone would say that there are none.
 RAW.slope, RECORDED.slope = lambda mask, x: mask, slope
 
 # --------------------------------------------------------------------------------------------------- piecewise constant

@@ -51,9 +51,13 @@ def _leaky_relu(a: Array, slope: float) -> Any:
     return np.maximum(a, a * slope) if 0 <= slope <= 1 else choose(a > 0, a, a * slope)
 
 
+def _leaky_slope(xp: Any, g: Any, x: Any, slope: float) -> Any:
+    return g * (xp.as_float(xp.slope(x > 0, x), g) * (1 - slope) + slope)
+
+
 # Products with a mask take a fraction of the time of `where`, which has to guess for each element.
 leaky_relu_values = elementwise("leaky_relu", _leaky_relu, settings=("slope",),
-                                x=lambda xp, g, x, slope: g * (xp.as_float(xp.slope(x > 0, x), g) * (1 - slope) + slope))
+                                x=lambda xp, g, x, slope: _leaky_slope(xp, g, x, slope))
 hardtanh_values = elementwise("hardtanh", lambda a, low, high: np.clip(a, low, high), settings=("low", "high"),
                               x=lambda xp, g, x, low, high: g * xp.slope((x > low) & (x < high), x))
 hardsigmoid_values = elementwise("hardsigmoid", lambda a: np.clip(a + 3, 0, 6) / 6,
