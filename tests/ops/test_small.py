@@ -126,3 +126,20 @@ def test_powers_of_one_number(exponent: float) -> None:
     x = mg.tensor(1.5, dtype=mg.float64, requires_grad=True)
     x.pow(exponent).backward()
     assert x.grad is not None and x.grad.item() == pytest.approx(exponent * 1.5 ** (exponent - 1))
+
+
+def test_tensors_of_one_element_are_numbers_in_a_list() -> None:
+    one, two, number = mg.tensor([1.0]), mg.tensor([[2.0]]), mg.tensor(3.0)
+    for data in ([one, two, number], [one, 2.0, number], [1.0, two, 3]):
+        for make in (mg.tensor, mg.as_tensor, mg.zeros(1).new_tensor):
+            assert make(data).tolist() == [1, 2, 3]
+    assert mg.tensor([[one, two], [number, one]]).tolist() == [[1, 2], [3, 1]]
+    assert mg.tensor([mg.tensor([True]), mg.tensor([False])]).dtype is mg.bool
+
+
+def test_bools_after_a_size_are_sizes() -> None:
+    assert mg.zeros(2, True).shape == mg.rand((2, True)).shape == mg.zeros(2).reshape(2, True).shape == (2, 1)
+    assert mg.ones(2, False).shape == (2, 0)
+    for wrong in ((True,), (True, 2)):
+        with pytest.raises(mg.MutagradError, match="expects an integer, got bool"):
+            mg.zeros(wrong)

@@ -22,8 +22,8 @@ def sizes(arguments: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
     if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
         arguments = tuple(arguments[0])
     for n in arguments:
-        if n.__class__ is not int:
-            return tuple(as_int(n, name) for n in arguments)
+        if n.__class__ is not int:  # as in PyTorch, the first says whether these are sizes: a bool after it is a number
+            return tuple(as_int(int(n) if k and n.__class__ is bool else n, name) for k, n in enumerate(arguments))
     return arguments
 
 

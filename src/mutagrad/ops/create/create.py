@@ -216,8 +216,10 @@ def _only_type(data: Any) -> Any:
 
 
 def _unwrapped(data: Any) -> Any:
+    """Nested sequences, with arrays for tensors in them; one of a single element is a number, as in PyTorch."""
     if isinstance(data, Tensor):
-        return _values(data)
+        values = _values(data)
+        return values.reshape(()) if values.size == 1 else values
     return [_unwrapped(v) for v in data] if isinstance(data, SEQUENCES) else data
 
 
