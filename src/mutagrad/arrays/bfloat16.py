@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base.errors import MissingExtra
 from .allocator import keep_memory
-from .compiled.casts import convert
+from .compiled.moves import move
 from .copies import copy_in_order
 from .kinds import is_plain
 from .numpy import np, silent
@@ -45,14 +45,18 @@ def rounded(value: Any, dtype: Any) -> Any:
     return converted(value, dtype) if single else value
 
 
+WORTH = 1 << 14  # elements from which a compiled loop is worth the call
 MANY = 1 << 12  # elements from which a few steps on all of them are faster than NumPy, which goes one by one
 
 
 def converted(a: Any, dtype: Any) -> Any:
     """Return `a.astype(dtype)`, silently; between float16 and float32 faster than NumPy, which takes long over it."""
     kinds = a.dtype.char + dtype.char
-    if kinds in ("ef", "fe", "Ef", "fE") and (found := convert(a, dtype)) is not None:
-        return found
+    if a.size >= WORTH and a.dtype is not dtype and is_plain(a):
+        keep_memory()
+        out = np.empty(a.shape, dtype)
+        if move(out, a):
+            return out
     if kinds == "?E" or kinds in _BY_SINGLE and a.size >= MANY and is_plain(a):
         return converted(converted(a, np.dtype(np.float32)), dtype)
     if kinds not in ("ef", "fe") or a.size < MANY or not is_plain(a):

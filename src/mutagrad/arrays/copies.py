@@ -1,11 +1,12 @@
-"""C-contiguous copies of arrays that may lie in memory in another order."""
+"""Copies of arrays that may lie in memory in another order, or be of another type: by a compiled loop, or by NumPy."""
 from __future__ import annotations
 
 from ..base.operands import Array
 from .allocator import keep_memory
+from .compiled.moves import move
 from .kinds import is_plain
 from .numpy import np
-from .sizes import LARGE
+from .sizes import LARGE, MIDDLE, PLENTY
 from .threads import in_spans
 
 MANY = 1 << 15  # elements from which NumPy's way to transpose, a row of the result at a time, misses the cache
@@ -13,8 +14,15 @@ STRIP = 32  # columns that are copied at a time: what is read of each row then f
 
 
 def copy_in_order(array: Array) -> Array:
-    """Return a C-contiguous copy: a transposed matrix in strips, a very large array on several threads."""
-    if not is_plain(array) or array.size < MANY:
+    """Return a C-contiguous copy: by a loop; else a transposed matrix in strips, a large array on several threads."""
+    if not is_plain(array) or array.size < MIDDLE:
+        return array.copy()
+    if array.size >= PLENTY or not array.flags.c_contiguous:
+        keep_memory()
+        made: Array = np.empty(array.shape, array.dtype)
+        if move(made, array):
+            return made
+    if array.size < MANY:
         return array.copy()
     if array.ndim > 1 and abs(array.strides[-1]) > abs(array.strides[-2]) > 0:
         out: Array = np.empty(array.shape, array.dtype)

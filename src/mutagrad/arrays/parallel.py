@@ -14,9 +14,9 @@ from typing import Any
 from ..base.operands import Array
 from .allocator import keep_memory
 from .compiled import loops, reductions
-from .compiled.casts import NAMES as SHORT
 from .compiled.compiler import choice
 from .compiled.layout import rows_of
+from .compiled.moves import SHORT, move
 from .copies import copy_in_order
 from .kinds import anywhere, is_plain
 from .numpy import np, silently
@@ -111,7 +111,12 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
 
 def assign(target: Array, value: Array) -> None:
     """Do `target[...] = value`, on several threads if that is large; the value shares no memory with it."""
-    if target.size < LARGE or not is_plain(target, value):
+    if target.size < MIDDLE or not is_plain(target, value):
+        target[...] = value
+        return
+    if move(target, value if value.shape == target.shape or not value.ndim else np.broadcast_to(value, target.shape)):
+        return
+    if target.size < LARGE:
         target[...] = value
         return
     plain = value.dtype is target.dtype and target.dtype.kind in "fciu"

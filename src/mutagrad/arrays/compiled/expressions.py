@@ -137,7 +137,7 @@ _ONE = {"negative": "-{}", "positive": "{}", "absolute": "abs({})", "fabs": "abs
         "reciprocal": "F(1.0) / {}", "sqrt": "sqrt_B({})", "exp": "exp_B({})", "log": "log_B({})",
         "expm1": "expm1_B({})", "log1p": "log1p_B({})", "tanh": "tanh_B({})", "sign": "sign_B({})",
         "deg2rad": "{} * F(0.017453292519943295)",
-        "rad2deg": "{} * F(57.29577951308232)", "floor": "np.floor({})", "ceil": "np.ceil({})", "trunc": "np.trunc({})"}
+        "rad2deg": "{} * F(57.29577951308232)", "floor": "np.floor({})", "ceil": "np.ceil({})", "trunc": "np.trunc({})", "rint": "round_B({})"}
 _ASKS = {"greater": "{} > {}", "greater_equal": "{} >= {}", "less": "{} < {}", "less_equal": "{} <= {}",
          "equal": "{} == {}", "not_equal": "{} != {}", "isnan": "{0} != {0}", "isinf": "abs({}) == np.inf",
          "isfinite": "abs({}) < np.inf", "signbit": "math.copysign(F(1.0), {}) < F(0.0)"}
@@ -194,7 +194,14 @@ def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None,
     return _where(numpy.equal(x, -math.inf), float(limits.min) if neginf is None else neginf, found)
 
 
+def _round(x: Any, decimals: int = 0) -> Any:
+    if decimals.__class__ is not int or decimals:
+        raise Unknown("decimals")
+    return numpy.rint(x)
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "round": _round,
     "where": _where, "clip": _clip,
     "zeros_like": lambda x: _named(x.tape, 0.0), "ones_like": lambda x: _named(x.tape, 1.0),
     "full_like": lambda x, value: _named(x.tape, value), "nan_to_num": _nan_to_num}

@@ -22,7 +22,7 @@ from .workers import Shared
 
 ndarray = numpy.ndarray
 _FLOATS = {"f": "float32", "d": "float64", "e": "float32", "E": "float32"}  # by array type: what it is computed in
-_BOOL = numpy.dtype(bool)
+_BOOL, _SINGLE = numpy.dtype(bool), numpy.dtype(numpy.float32)
 _known: dict[Any, Kernel | None] = {}  # None: it is no elementwise work
 _BY_VALUE: Any = object()  # there is a kernel for each value of the settings
 MANY = 1024  # kinds of loops that are kept in mind; what comes after them NumPy computes
@@ -126,7 +126,7 @@ def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     """Return a plan, if there can be a loop, and whether it is the same for all values of numbers."""
     kind = outs[0].dtype
     if kind is _BOOL:  # what is asked of floats
-        kind = next((v.dtype for v in given if isinstance(v, numpy.ndarray) and v.dtype is not _BOOL), kind)
+        kind = next((v.dtype for v in given if isinstance(v, numpy.ndarray) and v.dtype is not _BOOL), _SINGLE)
     if kind.char not in _FLOATS or any(o.dtype is not outs[0].dtype for o in outs):
         return None, True
     about = [_about(v, kind) for v in given]

@@ -17,8 +17,8 @@ import numpy
 from ..sizes import SHARED
 from ..threads import get_num_threads
 from . import folds
-from .casts import NAMES as SHORT, bits
 from .compiler import Kernel, choice
+from .moves import SHORT, bits
 from .written import Written
 
 WORTH = 1 << 12  # elements from which a kernel is worth its call

@@ -195,7 +195,7 @@ def expm1_64(x):
 
 def _of_both(F, exp, log, expm1):
     """What is the same for both types but for these."""
-    zero, one, two, inf, nan = F(0), F(1), F(2), F(np.inf), F(np.nan)
+    zero, one, two, inf, nan, least = F(0), F(1), F(2), F(np.inf), F(np.nan), F(1 / np.finfo(F).eps)
 
     @njit(**_OPTIONS)
     def log1p(x):
@@ -243,13 +243,19 @@ def _of_both(F, exp, log, expm1):
     def sqrt(x):
         return F(math.sqrt(x))
 
-    return log1p, tanh, sign, power3, where, larger, smaller, logaddexp, sqrt
+    @njit(**_OPTIONS)
+    def round(x):
+        """To even where it is halfway: adding a number that has no digits for fractions rounds so."""
+        whole = (abs(x) + least) - least
+        return F(math.copysign(whole if abs(x) < least else x, x))
+
+    return log1p, tanh, sign, power3, where, larger, smaller, logaddexp, sqrt, round
 
 
 (log1p_32, _, sign_32, power3_32, where_32, larger_32, smaller_32, logaddexp_32,
- sqrt_32) = _of_both(f, exp_32, log_32, expm1_32)
+ sqrt_32, round_32) = _of_both(f, exp_32, log_32, expm1_32)
 (log1p_64, tanh_64, sign_64, power3_64, where_64, larger_64, smaller_64, logaddexp_64,
- sqrt_64) = _of_both(d, exp_64, log_64, expm1_64)
+ sqrt_64, round_64) = _of_both(d, exp_64, log_64, expm1_64)
 
 
 @njit(**_OPTIONS)

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.allocator import allocator, keep_memory
+from ...arrays.compiled.moves import move
 from ...arrays.dlpack import borrow
 from ...arrays.kinds import IN_USE, is_plain, moved
 from ...arrays.numpy import constant, silenced, silent, silently
@@ -374,9 +375,9 @@ def zeros(*size: int | Sequence[int], dtype: ElementType | None = None, device: 
 def _fill(array: Array, value: Any) -> None:
     if array.size < LARGE or not is_plain(array):
         array.fill(value)
-        return
-    vector = array.reshape(-1)
-    in_spans(vector.size, lambda part: vector[part].fill(value))
+    elif not move(array, np.asarray(value, array.dtype)):
+        vector = array.reshape(-1)
+        in_spans(vector.size, lambda part: vector[part].fill(value))
 
 
 def _ones(shape: tuple[int, ...], dtype: Any) -> Any:
