@@ -506,7 +506,8 @@ try:
 except RuntimeError as error:
     print(str(error).splitlines()[0])
 """
-    assert isolated(program, XLA_FLAGS="--xla_force_host_platform_device_count=8").endswith("found at least two devices, xla:1 and xla:2!")
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    assert isolated(program, XLA_FLAGS=flags).endswith("found at least two devices, xla:1 and xla:2!")
 
 
 def test_an_index_on_a_device_writes_to_no_tensor_of_the_cpu() -> None:

@@ -19,7 +19,7 @@ CASES = ("training", "attention", "layers", "tensors", "steps", "checkpoints")
 def done() -> tuple[list[str], str]:
     """Which cases have passed, and what was printed."""
     path = os.pathsep.join([str(Path(mg.__file__).parents[1]), str(HERE.parents[1])])
-    flags = "--xla_force_host_platform_device_count=8"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
     ran = subprocess.run([sys.executable, "-W", "error", str(HERE.with_name("on_devices.py")), *CASES], capture_output=True,
                          text=True, timeout=300, env={**os.environ, "PYTHONPATH": path, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"})
     return ran.stdout.split(), ran.stdout + ran.stderr

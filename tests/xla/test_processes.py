@@ -15,7 +15,8 @@ from mutagrad.torch_api import launch
 
 pytest.importorskip("jax", reason="needs the extra xla")
 PATH = os.pathsep.join([str(Path(mg.__file__).parents[1]), str(Path(__file__).parents[1])])
-ENVIRONMENT = {**os.environ, "PYTHONPATH": PATH, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": PATH, "JAX_PLATFORMS": "cpu",
+               "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"}
 
 TRAIN = '''
 import os, sys
