@@ -99,6 +99,24 @@ def test_an_argument_written_later_counts_as_it_was() -> None:
     same(w.grad, [12.0] * 50)
 
 
+class Product(mg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return None, g * x
+
+
+def test_a_function_of_a_part_that_requires_no_gradient():
+    constant, x = mg.arange(4.0), mg.ones(2, requires_grad=True)
+    checkpoint(lambda a, b: Product.apply(a, b).sin(), constant[2:], x, use_reentrant=False).sum().backward()
+    same(x.grad, [2 * np.cos(2.0), 3 * np.cos(3.0)])
+
+
 def test_a_function_that_changes_its_argument_keeps_its_nodes() -> None:
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     y = x * 1

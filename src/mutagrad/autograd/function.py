@@ -425,7 +425,7 @@ class Function(metaclass=_Named):
         ctx._input_shapes = [None if t is None else (t._array.shape, t._array.dtype) for t in tensors]
         recording = mode.grad and any(ctx.needs_input_grad)
         links = (tuple(None if t is None else t._storage.writer for t in tensors),
-                 tuple(None if t is None else window_or_none(t) for t in tensors))
+                 tuple(None if t is None or t._storage.writer is None else window_or_none(t) for t in tensors))
         writers = [(storage, storage.writer) for t in tensors if t is not None for storage in histories(t)]
         tangents = _tangents(cls, tensors)
         versions = [None if t is None else memory_of(t).version for t in tensors]
@@ -552,7 +552,6 @@ def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors
     ctx._sources = [_source(t, outputs, tensors, dirty) for t in ctx._to_save]
     node.saved = tuple(None if t is None else save(t, node, slot) for slot, t in enumerate(ctx._to_save))
     pack_function(node)
-    op.saves = (("setting", 0),) * len(node.saved)  # so that a recorded sweep leaves them to `saved_tensors`
     op.outputs = [ref_or_none(r, yes) for r, yes in zip(results, differentiable)]
     ctx._node = _weak(node)
     ctx._to_save = ()

@@ -203,7 +203,7 @@ class RecordedArithmetic(Arithmetic):
         """Return the saved values as tensors with the history that they had."""
         saves = node.op.saves
         if not saves:  # an operation on a list: its inputs come first, if it saves them
-            if not node.op.frees:
+            if not node.op.frees or not getattr(node.op, "pure", False):  # a Function asks for them when it needs them
                 return node.saved
             saves = [("input", i) for i in range(len(node.saved) - 1)] + [("setting", 0)]
         return [v if kind in ("setting", "shape") or v is None else with_history(v, *source_of(node, kind, i))
