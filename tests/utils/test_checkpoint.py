@@ -107,7 +107,7 @@ class Product(mg.autograd.Function):
 
     @staticmethod
     def backward(ctx, g):
-        x, y = ctx.saved_tensors
+        x, _ = ctx.saved_tensors
         return None, g * x
 
 

@@ -85,8 +85,8 @@ def index_of(window: Window | None) -> Any:
 def order_of(shape: Shape, *operands: Array) -> Shape | None:
     """Return the dimensions of an elementwise result from the outermost in memory on; None where that is C order.
 
-    It is the order in which its operands lie in memory; where they disagree it is C order. (That is NumPy's rule for its
-    own functions, too. PyTorch's is that the first operand decides.)
+    It is the order in which its operands lie in memory; where they disagree it is C order. (That is NumPy's rule for
+    its own functions, too. PyTorch's is that the first operand decides.)
     """
     return _order_of(shape, *[(a.shape, a.strides) for a in operands])
 

@@ -137,7 +137,8 @@ _ONE = {"negative": "-{}", "positive": "{}", "absolute": "abs({})", "fabs": "abs
         "reciprocal": "F(1.0) / {}", "sqrt": "sqrt_B({})", "exp": "exp_B({})", "log": "log_B({})",
         "expm1": "expm1_B({})", "log1p": "log1p_B({})", "tanh": "tanh_B({})", "sign": "sign_B({})",
         "deg2rad": "{} * F(0.017453292519943295)",
-        "rad2deg": "{} * F(57.29577951308232)", "floor": "np.floor({})", "ceil": "np.ceil({})", "trunc": "np.trunc({})", "rint": "round_B({})"}
+        "rad2deg": "{} * F(57.29577951308232)", "floor": "np.floor({})", "ceil": "np.ceil({})",
+        "trunc": "np.trunc({})", "rint": "round_B({})"}
 _ASKS = {"greater": "{} > {}", "greater_equal": "{} >= {}", "less": "{} < {}", "less_equal": "{} <= {}",
          "equal": "{} == {}", "not_equal": "{} != {}", "isnan": "{0} != {0}", "isinf": "abs({}) == np.inf",
          "isfinite": "abs({}) < np.inf", "signbit": "math.copysign(F(1.0), {}) < F(0.0)"}

@@ -94,7 +94,7 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     if not choice.on:
         return None
     # An array that is written to as well as read has one name: LLVM makes no vectors of two that may overlap.
-    where = [None] * len(outs) if fresh else [next((i for i, v in enumerate(given) if v is out), None) for out in outs]
+    where = [None if fresh else next((i for i, v in enumerate(given) if v is out), None) for out in outs]
     values = (*given, *outs)
     key = function, wanted, *where, *[(v.dtype, v.shape, v.strides) if v.__class__ is ndarray
                                       else float if v.__class__ is float else (v.__class__, v) for v in values]

@@ -32,7 +32,7 @@ _ELEMENTS = {"?": ("b", "bool"), "b": ("y", "int8"), "B": ("b", "uint8"), "h": (
 
 class _Plan(NamedTuple):
     kernel: Kernel
-    count: int  # of rows, of tiles, or of the elements of few rows
+    number: int  # of rows, of tiles, or of the elements of few rows
     words: tuple[int, ...]  # what the kernel is given besides the addresses
     shift: tuple[int, int]  # bytes from the first elements of target and source to where it begins
 
@@ -109,7 +109,7 @@ def _step(stride: int, kind: Any) -> str:
 
 
 def converting(given: Any, kind: Any) -> str | None:
-    """How an element of a type is made out of one of another; None where it is not known, or not the same everywhere."""
+    """How an element of one type is made out of another; None where it is not known, or not the same everywhere."""
     (_, x), (_, y) = _ELEMENTS.get(given.char, ("", "")), _ELEMENTS.get(kind.char, ("", ""))
     if not x or not y or x == y:
         return "{}" if x and x == y else None
@@ -172,7 +172,8 @@ def _rows(x: str, y: str, value: str, to_step: str, step: str) -> list[str]:
             return (f"{name} = row_{kind}({name}_at + low * {stride}, (high - low - 1) * {step} + 1)",
                     f"{name}[j * {step}]" if step == "2" else f"{name}[j]")
         if step == "-1":
-            return f"{name} = row_{kind}({name}_at + (high - 1) * {stride}, high - low)", f"{name}[np.uint64(high - low - 1 - j)]"
+            return (f"{name} = row_{kind}({name}_at + (high - 1) * {stride}, high - low)",
+                    f"{name}[np.uint64(high - low - 1 - j)]")
         return (f"{name} = row_{kind}({name}_at + (low if {stride} > 0 else high - 1) * {stride}, "
                 f"(high - low - 1) * abs({stride}) // {item} + 1)",
                 f"{name}[np.uint64((j if {stride} > 0 else high - low - 1 - j) * (abs({stride}) // {item}))]")

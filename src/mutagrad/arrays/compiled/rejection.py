@@ -1,12 +1,12 @@
-"""Numbers that are drawn until they are accepted, gamma, Poisson and binomial ones; pairs of normal ones; a random order.
+"""Numbers drawn until they are accepted (gamma, Poisson and binomial ones), pairs of normal ones, a random order.
 
 The methods are PyTorch's, with its constants: for gamma numbers Marsaglia and Tsang's (2000), for Poisson and binomial
 ones with a large mean Hoermann's transformed rejection (1993), and counting for a small one. Where in the stream a
 number begins is known only when the one before it is done, so these are loops.
 
-Numba reads them as it reads rows.py, but with every step rounded as it stands; where there is no Numba, Python runs them. What
-`draw` is differs: to Python, functions that give the next uniform and the next normal number, and to a kernel the state
-of the generator (`twister`, below).
+Numba reads them as it reads rows.py, but with every step rounded as it stands; where there is no Numba, Python runs
+them. What `draw` is differs: to Python, functions that give the next uniform and the next normal number, and to a
+kernel the state of the generator (`twister`, below).
 """
 # mypy: ignore-errors
 # ruff: noqa: F821
@@ -219,7 +219,7 @@ def normal(draw):
 """
 
 
-def source():
+def source() -> str:
     """What the kernels call, as their source has it."""
     parts = (logarithm, one_gamma, counted_poisson, rejected_poisson, one_poisson, counted_binomial, tail,
              rejected_binomial, one_binomial)
