@@ -240,7 +240,7 @@ def test_what_is_compiled_is_kept_on_disk(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_to_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     run("import mutagrad as mg; mg.ones(300000).sigmoid(); from mutagrad.arrays.compiled.compiler import ALL; "
-        "assert [k.error for k in ALL] == [None] and ALL[0].is_made()", MUTAGRAD_CACHE=str(tmp_path / "file"), MUTAGRAD_KERNELS="numba")
+        "assert {k.error for k in ALL} == {None} and any(k.is_made() for k in ALL)", MUTAGRAD_CACHE=str(tmp_path / "file"), MUTAGRAD_KERNELS="numba")
 
 
 def test_importing_loads_no_compiler() -> None:

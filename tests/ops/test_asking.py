@@ -12,7 +12,6 @@ import mutagrad as mg
 X = mg.arange(6.0).reshape(2, 3)
 BYTES = mg.tensor([255, 44], dtype=mg.uint8)
 PACKED = array.array("i", [1, 2])
-OWNER = mg.zeros(2, 3)
 
 ANSWERS: dict[str, Any] = {
     "X.is_same_size(mg.ones(2, 3)), mg.is_same_size(X, mg.ones(3))": (True, False),
@@ -123,7 +122,8 @@ ANSWERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("question", ANSWERS)
 def test_answers(question: str) -> None:
-    assert eval(question) == ANSWERS[question]
+    # An owner is looked for among what the collector sees, which is not what was there before the first test.
+    assert eval(question, {**globals(), "OWNER": mg.zeros(2, 3)}) == ANSWERS[question]
 
 
 REFUSED = {

@@ -135,6 +135,8 @@ def test_tensors_of_one_element_are_numbers_in_a_list() -> None:
             assert make(data).tolist() == [1, 2, 3]
     assert mg.tensor([[one, two], [number, one]]).tolist() == [[1, 2], [3, 1]]
     assert mg.tensor([mg.tensor([True]), mg.tensor([False])]).dtype is mg.bool
+    for rows in ([one, [number]], [[number], one]):  # beside a row, a row
+        assert mg.tensor(rows).shape == (2, 1)
 
 
 def test_bools_after_a_size_are_sizes() -> None:

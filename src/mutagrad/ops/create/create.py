@@ -217,11 +217,14 @@ def _only_type(data: Any) -> Any:
 
 
 def _unwrapped(data: Any) -> Any:
-    """Nested sequences, with arrays for tensors in them; one of a single element is a number, as in PyTorch."""
+    """Nested sequences, with arrays for tensors in them; one of a single element is a number where no row is beside it."""
     if isinstance(data, Tensor):
-        values = _values(data)
-        return values.reshape(()) if values.size == 1 else values
-    return [_unwrapped(v) for v in data] if isinstance(data, SEQUENCES) else data
+        return _values(data)
+    if not isinstance(data, SEQUENCES):
+        return data
+    items = [_unwrapped(v) for v in data]
+    numbers = not any(isinstance(v, list) for v in items)
+    return [v.reshape(()) if numbers and isinstance(v, np.ndarray) and v.size == 1 else v for v in items]
 
 
 def inferred(data: Any) -> DType:
