@@ -217,7 +217,7 @@ def _only_type(data: Any) -> Any:
 
 
 def _unwrapped(data: Any) -> Any:
-    """Nested sequences, with arrays for tensors in them; one of a single element is a number where no row is beside it."""
+    """Nested sequences, with arrays for tensors; one of a single element is a number where no row is beside it."""
     if isinstance(data, Tensor):
         return _values(data)
     if not isinstance(data, SEQUENCES):
