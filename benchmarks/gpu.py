@@ -22,40 +22,45 @@ DEVICE = "cuda" if mg.cuda.is_available() else "xla"
 WITH_TORCH = "--no-torch" not in sys.argv
 
 
-def best(call, wait, rounds=6, seconds=1.0):
-    call()
-    call()
-    wait(call())
-    start = time.perf_counter()
-    wait(call())
-    count = max(1, min(50, int(seconds / rounds / max(time.perf_counter() - start, 1e-5))))
-    found = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(count):
-            last = call()
-        wait(last)
-        found = min(found, (time.perf_counter() - start) / count)
-    return found * 1e3
-
-
 def first(call, wait):
-    start = time.perf_counter()
+    begun = time.perf_counter()
     wait(call())
-    return time.perf_counter() - start
+    return time.perf_counter() - begun
 
 
-def show(name, rows):
-    base = {n: t for n, t, _ in rows}.get("jax")
-    for library, milliseconds, seconds in rows:
-        ratio = f"{milliseconds / base:6.2f} of jax.jit" if base else ""
-        print(f"{name:6} {library:18} {milliseconds:9.3f} ms   {ratio}   first call {seconds:.1f} s", flush=True)
+class Row:
+    """One library's step: what a call is, how to wait for its result, and how long the first one took."""
+
+    def __init__(self, library, call, wait):
+        self.library, self.call, self.wait = library, call, wait
+        self.first = first(call, wait)
+        self.best = float("inf")
+        for _ in range(2):  # state that the first call has made may make a program of its own
+            call()
+        self.count = max(1, min(50, int(0.2 / max(first(call, wait), 1e-5))))
+
+    def measure(self):
+        begun = time.perf_counter()
+        for _ in range(self.count):
+            last = self.call()
+        self.wait(last)
+        self.best = min(self.best, (time.perf_counter() - begun) / self.count * 1e3)
+
+
+def show(name, rows, rounds=10):
+    """Measure the rows in alternation, and print the best of each in milliseconds."""
+    for _ in range(rounds):
+        for row in rows:
+            row.measure()
+    base = {row.library: row.best for row in rows}.get("jax")
+    for row in rows:
+        ratio = f"{row.best / base:6.2f} of jax.jit" if base else ""
+        print(f"{name:6} {row.library:18} {row.best:9.3f} ms   {ratio}   first call {row.first:.1f} s", flush=True)
 
 
 def ours(step, *arguments):
     compiled = mg.compile(step)
-    seconds = first(lambda: compiled(*arguments), lambda r: r.item())
-    return "mutagrad", best(lambda: compiled(*arguments), lambda r: r.item()), seconds
+    return Row("mutagrad", lambda: compiled(*arguments), lambda r: r.item())
 
 
 def theirs(step, state):
@@ -66,13 +71,11 @@ def theirs(step, state):
         holder[0], loss = jitted(holder[0])
         return loss
 
-    seconds = first(call, lambda r: r.block_until_ready())
-    return "jax", best(call, lambda r: r.block_until_ready()), seconds
+    return Row("jax", call, lambda r: r.block_until_ready())
 
 
 def torchs(name, step):
-    seconds = first(step, lambda r: r.item())
-    return name, best(step, lambda r: r.item()), seconds
+    return Row(name, step, lambda r: r.item())
 
 
 def adam(params, grads, m, v, t, lr=1e-3, eps=1e-8, decay=0.0):
