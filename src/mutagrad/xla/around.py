@@ -20,6 +20,7 @@ from ..core.storage import MadeInside, Storage, TensorBase, new_storage
 from ..core.write import FOLLOW
 from ..tensors.tensor import Tensor
 from .guards import Retrace
+from .packing import Packed
 from .session import BUFFER, Session, Site, fixed, flat
 
 
@@ -90,13 +91,6 @@ class Table:
         self.put(numpy.array(table + table[-1:] * (self.ROWS - len(table))))
 
 
-class Holder:
-    """Holds one value."""
-
-    __slots__ = ("held",)
-    held: Any
-
-
 def gradients_before(owners: list[Any], twins: list[Any]) -> list[Any] | None:
     """The gradients of these tensors, if the runs of a program have made them and nobody else has any; else None."""
     found, nobody_else = [], sole()
@@ -116,8 +110,8 @@ def references(owner: Any) -> tuple[int, ...]:
     grad = owner._grad
     storage, array = grad._storage, grad._array
     cell = array.cell
-    held = cell.held
-    return getrefcount(grad), getrefcount(storage), getrefcount(array), getrefcount(cell), getrefcount(held)
+    return (getrefcount(grad), getrefcount(storage), getrefcount(array), getrefcount(cell),
+            2 if type(cell) is Packed else getrefcount(cell.held))
 
 
 @cache

@@ -42,6 +42,8 @@ class Explanation:
         self.written = [memories[k].nbytes for k in program.written]
         self.results = len(program.returned)
         self.donated_bytes = sum(memories[k].nbytes for k in program.donated)
+        packing = program.packing
+        self.packed = 0 if packing is None or packing.arena is None else len(packing.layout.parts)
         self.copied_in = sum(memories[k].nbytes for k in read if memories[k].place is HOST)
         self.copied_out = sum(memories[k].nbytes for k in program.written if memories[k].place is HOST)
         self.could_stay = sum(memories[k].nbytes for k in {*read, *program.written}
@@ -98,6 +100,8 @@ class Explanation:
             f"program     {self.equations} equations; traced in {self.trace_seconds:.2f} s, "
             f"compiled with the first run in {self.compile_seconds:.2f} s",
             f"guards      {len(self.guards)} values and tensors, {self.modules} modules"]
+        if self.packed:
+            rows.append(f"packed      {self.packed} memories and gradients are handed over together")
         if any(memory.place.over_mesh for memory in self.program.memories):
             found = ", ".join(f"{n} {name}" for name, n in self.collectives.items())
             rows.append(f"exchanged   {found or 'nothing'} between devices, each run")

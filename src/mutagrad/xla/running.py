@@ -18,19 +18,18 @@ from jax.sharding import SingleDeviceSharding
 
 from ..arrays.xla.memory import HOST, Cell, Place, XArray
 from ..arrays.xla.shardings import is_spread, put
-from ..base.locks import new_lock
 from ..base.pytree import tree_unflatten
 from ..core.factory import make, view
 from ..core.storage import Storage, memory_of, move_aside, new_storage
 from ..core.sweep import OUTPUT
 from ..core.write import new_node
 from ..tensors.tensor import Tensor
-from .around import Holder, Table, address, gradients_before, on_memory, settle
+from .around import Table, address, gradients_before, on_memory, settle
 from .guards import Retrace
+from .packing import Holder, Packing, running
 from .split import RESULT, Halves, compiled_rule
 
 ndarray = numpy.ndarray
-_running = new_lock()  # what two threads give to XLA to be changed in place must not be the same
 
 
 class Window(NamedTuple):
@@ -127,6 +126,7 @@ class Running:
     halves: Halves | None
     jitted: Any  # the function that JAX has compiled
     given: Any
+    packing: Packing | None = None  # where it pays
     runs = 0
     compile_seconds = 0.0
 
@@ -135,7 +135,9 @@ class Running:
         roots = self.roots_of(tensors)
         if not self.runs:
             self.compile_ahead(roots, tensors)
-        with _running:
+        elif self.packing is not None:
+            self.packing.compile_ahead()
+        with running:
             return self.run(roots, tensors)
 
     def roots_of(self, tensors: list[Any]) -> list[Storage]:
@@ -171,6 +173,9 @@ class Running:
         given = (donated, kept, *self.numbers(), spare, [table.held for table in self.tables])
         self.given = jax.tree_util.tree_map(_shape, given)
         self.jitted.lower(*given).compile()
+        packing = None if self.sources else Packing(self)
+        if packing is not None and packing.pays([self.memories[k].place for k in self.donated]):
+            self.packing = packing
         for table in self.tables:
             table.rows = []  # the run itself begins anew
         self.compile_seconds = perf_counter() - begun
@@ -181,15 +186,24 @@ class Running:
     def run(self, roots: list[Storage], tensors: list[Any]) -> Any:
         """One run, with what it counts. What can wait until XLA has begun is done after that."""
         commits = [table.next(first=not self.runs) for table in self.tables]
-        targets, on_host = self.written_now(roots)
+        self.about_to_write(roots)
         grads = gradients_before(self.owners, self.twins)
+        packing = self.packing
+        arena = None if packing is None else packing.now(grads)
         cells = self.cells(grads)
         residuals = [] if self.halves is None else [Holder() for _ in self.halves.residuals]
-        given = self.inputs_now(roots, tensors, cells, grads is not None)
-        everywhere = (*targets, *cells, *residuals, *self.tables)
+        if packing is None or arena is None:
+            jitted, given = self.jitted, self.inputs_now(roots, tensors, self.donated, self.spare(cells, grads))
+            targets, on_host = self.targets(roots, self.written)
+            everywhere = *targets, *cells, *residuals, *self.tables
+        else:
+            jitted = packing.jitted
+            given = [v.held for v in arena.arrays], *self.inputs_now(roots, tensors, packing.donated, [])
+            targets, on_host = self.targets(roots, packing.targets)
+            everywhere = *arena.arrays, *targets, *(cells[n] for n in packing.results), *self.tables
         begun = perf_counter() if not self.runs else 0.0
         try:  # no interrupt comes between what XLA gives and where it is put, or memory would be lost
-            deque(map(setattr, everywhere, repeat("held"), chain.from_iterable(map(self.jitted, *zip(given)))), 0)
+            deque(map(setattr, everywhere, repeat("held"), chain.from_iterable(map(jitted, *zip(given)))), 0)
         except BaseException:
             for table in self.tables:
                 table.rows = []
@@ -205,16 +219,20 @@ class Running:
         made = self.made(cells, grads)
         return self.give_back(roots, tensors, made, residuals, self.grads if grads is None else self.grads_besides)
 
-    def written_now(self, roots: list[Storage]) -> tuple[list[Any], list[tuple[int, Holder]]]:
-        """Where new values of memory go; and which of these are copied to NumPy's."""
-        targets: list[Any] = []
-        on_host = []
+    def about_to_write(self, roots: list[Storage]) -> None:
+        """Put aside what derivatives still need of the memories that are written."""
         for k in self.written:
             root = roots[k]
             if root.ledger is not None and root.ledger.records:
                 move_aside(root, None)
             root.version += 1
-            buffer: Any = root.buffer
+
+    def targets(self, roots: list[Storage], written: list[int]) -> tuple[list[Any], list[tuple[int, Holder]]]:
+        """Where new values of memory go; and which of these are copied to NumPy's."""
+        targets: list[Any] = []
+        on_host = []
+        for k in written:
+            buffer: Any = roots[k].buffer
             if type(buffer) is ndarray:
                 targets.append(Holder())
                 on_host.append((k, targets[-1]))
@@ -223,15 +241,19 @@ class Running:
                 buffer.cell.short = None
         return targets, on_host
 
-    def inputs_now(self, roots: list[Storage], tensors: list[Any], cells: list[Cell], again: bool) -> tuple[Any, ...]:
-        """What XLA is given. `again`: the memory of gradients before is there for those that it makes."""
-        donated = [roots[k].buffer.cell.held for k in self.donated]  # type: ignore[attr-defined]
+    def inputs_now(self, roots: list[Storage], tensors: list[Any], written: list[int],
+                   spare: list[Any]) -> tuple[Any, ...]:
+        """What XLA is given."""
+        donated = [roots[k].buffer.cell.held for k in written]  # type: ignore[attr-defined]
         if donated and max(map(getrefcount, donated)) > 3:  # somebody else has one of them as well
             donated = [jnp.array(v, copy=True) for v in donated]
         kept = [self.memories[k].value(roots[k], tensors) for k in self.kept]
-        spare = [cell.held if again else put(numpy.zeros(twin.shape, twin.dtype), end) for cell, (owner, _, twin), end
-                 in zip(cells, self.outputs, self.ends) if owner is not None] if self.owners else []
         return donated, kept, *self.numbers(), spare, [table.held for table in self.tables]
+
+    def spare(self, cells: list[Cell], grads: list[Any] | None) -> list[Any]:
+        """Memory for gradients: that of those before, if it is there."""
+        return [cell.held if grads is not None else put(numpy.zeros(twin.shape, twin.dtype), end)
+                for cell, (owner, _, twin), end in zip(cells, self.outputs, self.ends) if owner is not None]
 
     def cells(self, grads: list[Any] | None) -> list[Cell]:
         """The memory of the results. A gradient that replaces one which nobody else has uses that one's."""
