@@ -6,6 +6,7 @@ import copy
 import gc
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -240,28 +241,52 @@ def test_other_threads_read_while_it_runs() -> None:
                                wanted.model[0].weight.detach().cpu().numpy(), rtol=2e-2, atol=2e-3)
 
 
-def test_an_interrupt_while_it_is_packed_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    training, wanted = Training(True), Training(False)
-    for _ in range(packing.FIRST):
-        training.one_step()
-    set_held, count = packing.HELD.__set__, 0
+@contextmanager
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The tenth cell that is packed, or gets a value again, is one too many."""
+    held, count = packing.HELD, 0
 
     class Interrupted:
-        __get__ = packing.HELD.__get__
+        @staticmethod
+        def __get__(cell: Any) -> Any:
+            return held.__get__(cell)
 
-        def __set__(self, *arguments: Any) -> None:
+        @staticmethod
+        def __set__(cell: Any, value: Any) -> None:
             nonlocal count
             count += 1
             if count == 10:
                 raise KeyboardInterrupt
-            set_held(*arguments)
+            held.__set__(cell, value)
 
     with monkeypatch.context() as patched:
-        held = Interrupted()
-        patched.setattr(packing, "HELD", type("Held", (), {"__get__": staticmethod(held.__get__),
-                                                           "__set__": staticmethod(held.__set__)}))
-        with pytest.raises(KeyboardInterrupt):
-            training.one_step()
+        patched.setattr(packing, "HELD", Interrupted)
+        yield
+
+
+def test_an_interrupt_while_it_is_opened_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    training, wanted = steady(), Training(False)
+    with interrupted(monkeypatch), pytest.raises(KeyboardInterrupt):
+        training.read()
+    for _ in range(5):
+        wanted.one_step()
+    for who in (training, wanted):
+        with mg.no_grad():
+            for p in who.model.parameters():
+                p.mul_(0.5)
+    for _ in range(3):
+        training.one_step()
+        wanted.one_step()
+    for one, other in zip(training.seen(), wanted.seen()):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+
+
+def test_an_interrupt_while_it_is_packed_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    training, wanted = Training(True), Training(False)
+    for _ in range(packing.FIRST):
+        training.one_step()
+    with interrupted(monkeypatch), pytest.raises(KeyboardInterrupt):
+        training.one_step()
     for _ in range(packing.FIRST):
         wanted.one_step()
     for who in (training, wanted):

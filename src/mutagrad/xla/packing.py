@@ -48,13 +48,15 @@ class Packed(Cell):
 
     @property
     def held(self) -> Any:  # type: ignore[override]
-        while type(found := HELD.__get__(self)) is Arena:
+        if type(found := HELD.__get__(self)) is Arena:
             found.open()
+            return HELD.__get__(self)
         return found
 
     @held.setter
     def held(self, new: Any) -> None:
-        assert self.held is not None  # opened: the others keep theirs
+        if type(found := HELD.__get__(self)) is Arena:
+            found.open()  # the others keep theirs
         HELD.__set__(self, new)
 
 
@@ -83,7 +85,7 @@ class Layout:
 
 
 class Arena:
-    """The values of some cells, as long as it is closed; `held` is what its arrays are."""
+    """The values of some cells, which are parts of its arrays as long as it is closed."""
 
     def __init__(self, layout: Layout, buffers: list[Any], gradients: list[Any]) -> None:
         self.layout, self.buffers = layout, buffers
@@ -96,16 +98,17 @@ class Arena:
             HELD.__set__(cell, self)
 
     def open(self) -> None:
-        """Give each cell a value of its own."""
+        """Give each cell a value of its own. What an interrupt leaves undone is done when the next one is asked for."""
         with running:
-            if self.closed:
+            self.closed = False
+            if self.arrays:
                 with jax.ensure_compile_time_eval():  # also where a step is traced that reads one of them
                     values = self.layout.unpacked([array.held for array in self.arrays])
                 for made, value in zip(self.cells, values):
                     if (cell := made()) is not None and HELD.__get__(cell) is self:
                         HELD.__set__(cell, value)
                         cell.__class__ = Cell
-                self.closed, self.arrays, self.buffers = False, [], []
+                self.arrays, self.buffers = [], []
 
 
 class Packing:
