@@ -49,9 +49,9 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     pools.largest_between: (_W, *[_LIST] * 6, "intp[:, :, :, ::1]"),
     pools.averages: (_W, _LIST, _C, _W), pools.shares: (_W, _LIST, _C, _W),
     images.weigh: (_C, _TABLE, _M, _C), images.weigh_two: (_M, _TABLE, _M, _M),
-    steps.lstm: (_N, *[_M] * 8), steps.lstm_back: (_N, *[_M] * 6),
+    steps.lstm: (_TABLE, _N, *[_M] * 8), steps.lstm_back: (_TABLE, _N, *[_M] * 7),
     steps.attend: (_M, _N, _N, "boolean"), steps.attend_back: (_M, _M),
-    steps.gru: (_N, _M, _M, _V, *[_M] * 5), steps.gru_back: (_N, *[_M] * 7),
+    steps.gru: (_TABLE, _N, _M, _M, _V, *[_M] * 5), steps.gru_back: (_TABLE, _N, *[_M] * 8),
     systems.solve_each: (_C, _C, "float64[::1]"), systems.distances: (_M, _M, "float64", _M),
     systems.cross: (_M, _M, _M), spectra.whole: (_M, _M),
     draws.normals: (_C, "float64", "float64"),
@@ -104,9 +104,9 @@ def _kernel(function: Callable[..., Any], char: str) -> Kernel:
     wide = "int64" if char == _INT else "float64"
     alike = "".join(f"{one} = {one}_{bits}\n" for one in FUNCTIONS.split())
     more = ""
-    if function.__module__ == images.__name__:
+    if function.__module__ in (images.__name__, steps.__name__):
         more = ("from mutagrad.arrays.compiled.tiles import *\n"
-                f"find_corners = find_corners_{bits}\n")
+                f"find_corners, times = find_corners_{bits}, times_{bits}\n")
     if function in DOUBLE:
         more = rejection.source()
     source = (f"import math\n{more}F, W = np.{name}, np.{wide}\n{alike}"
