@@ -389,14 +389,15 @@ def _in_place_code(op: Op) -> str:
     if not _is_direct(op):
         return "\n".join([head, *_number_code(op), f"    return into(OP, input, ({inputs},), ({settings}))"]) + "\n"
     arrays = [f"a{i}" for i in range(len(names))]
-    fits = "\n                and ".join(["a0 is target._array", "a0.dtype.kind == 'f'", "a0.size < PLENTY", _ONE_EACH,
+    fits = "\n                and ".join(["a0 is target._array", "(a0.dtype.char in 'fd' or a0.dtype.kind == 'f' and a0.size < PLENTY)", _ONE_EACH,
                          *(f"({x} is SCALAR_OPERAND or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
     return "\n".join([
         head, "    target = input", f"    given = ({inputs},)", "    if isinstance(target, Tensor):",
         *(f"    {line}" for line in _coerce_code(op, "raise", True)),
         f"        if ({fits}):",
         f"            node = begin_write(OP, target, ({inputs},), ({', '.join(arrays)},), ())",
-        f"            silent().run(forward, {', '.join(arrays)}, out=a0)",
+        f"            if a0.size < PLENTY or not silent().run(apply, forward, ({', '.join(arrays)},), (), a0):",
+        f"                silent().run(forward, {', '.join(arrays)}, out=a0)",
         "            return end_write(target, node)",
         f"    return into(OP, target, given, ({settings}))"]) + "\n"
 
@@ -560,7 +561,7 @@ CODEGEN_GLOBALS.update(
     BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE,
     MIDDLE=large.MIDDLE, PLENTY=large.PLENTY, Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND, Refused=Refused,
     forward_for=forward_for, NOT_RECORDING=NOT_RECORDING,
-    Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage,
+    Node=Node, OURS=OURS, PLAIN=PLAIN, apply=large.apply, SMALL=SMALL, Storage=Storage,
     UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected, compared=compared,
     begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
     getframe=sys._getframe, in_single=in_single, into=into, is_worth=large.is_worth,

@@ -26,6 +26,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.softmax_times: (_M, _V, _M), rows.log_sums: (_M, _M),
     rows.log_softmax: (_M, _M), rows.log_softmax_back: (_M, _M, _M),
     rows.log_sum_exp: (_M, _M), rows.log_sum_exp_back: (_M, _M, _M, _M),
+    rows.extremes_back: (_M, _M, _M, _M), rows.centred_times: (_M, _M, _M, _M),
     rows.normalise: (_M, _V, _V, _N, "boolean", "float64", _V, _V, _M),
     rows.normalise_back: (_P, _M, _M, _V, _N, "boolean", _V, _V, "boolean", _M, _M, _M),
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),

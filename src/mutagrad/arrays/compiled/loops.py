@@ -34,10 +34,9 @@ class Loop:
 
     __slots__ = ("arrays", "count", "given", "shared")
 
-    def __init__(self, shared: Shared, given: Any, rows: Rows, arrays: Sequence[Any]) -> None:
-        self.shared, self.given = shared, given
+    def __init__(self, shared: Shared, given: Any, count: int, arrays: Sequence[Any]) -> None:
+        self.shared, self.given, self.count = shared, given, count
         self.arrays = arrays  # their memory is in use
-        self.count = rows.n if rows.number < FEW else rows.number
 
     def run(self, threads: int) -> None:
         if self.shared(self.count, self.given, threads):
@@ -79,14 +78,16 @@ class _Plan(NamedTuple):
     """How a loop is made for arguments of certain types and layouts."""
 
     kernel: Kernel
-    rows: Rows
+    count: int  # of rows, or of the elements of few
     numbers: list[int]  # which of the values are given as they are
     arrays: list[int]  # which are given by address
-    pack: Callable[..., None]
-    size: int
+    words: bytes  # what the kernel is given: all but these
+    pack: Callable[..., None]  # where these belong among the words
 
 
 _plans: dict[Any, _Plan | None] = {}
+_FORM = Struct("4q")  # of the rows: whether they are shared out, and how many; the first of the words
+_FRESH = (None,) * 64  # results that are none of the arguments
 
 
 def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
@@ -94,7 +95,7 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     if not choice.on:
         return None
     # An array that is written to as well as read has one name: LLVM makes no vectors of two that may overlap.
-    where = [None if fresh else next((i for i, v in enumerate(given) if v is out), None) for out in outs]
+    where = _FRESH[:len(outs)] if fresh else tuple([_place(out, given) for out in outs])
     values = (*given, *outs)
     key = function, wanted, *where, *[(v.dtype, v.shape, v.strides) if v.__class__ is ndarray
                                       else float if v.__class__ is float else (v.__class__, v) for v in values]
@@ -111,18 +112,21 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     shared: Any = None if plan is None else plan.kernel.get()
     if shared is None:
         return None
-    _, rows, numbers, arrays, pack, size = plan  # type: ignore[misc]
-    used = [values[i] for i in arrays]
-    words: list[Any] = [rows.number >= FEW, rows.number, rows.cut, rows.n, *[values[i] for i in numbers]]
-    for array, strides in zip(used, rows.strides):
-        words += address(array), *strides
-    memory = bytearray(size)
-    pack(memory, 0, *words)
-    return Loop(shared, numpy.frombuffer(memory, numpy.int64), rows, used)
+    _, count, numbers, arrays, words, pack = plan  # type: ignore[misc]
+    used, memory = [values[i] for i in arrays], bytearray(words)
+    pack(memory, _FORM.size, *[values[i] for i in numbers], *map(address, used))
+    return Loop(shared, numpy.frombuffer(memory, numpy.int64), count, used)
+
+
+def _place(array: Any, given: tuple[Any, ...]) -> int | None:
+    for i, value in enumerate(given):
+        if value is array:
+            return i
+    return None
 
 
 def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
-          outs: list[Array], where: list[int | None]) -> tuple[_Plan | None, bool]:
+          outs: list[Array], where: tuple[int | None, ...]) -> tuple[_Plan | None, bool]:
     """Return a plan, if there can be a loop, and whether it is the same for all values of numbers."""
     kind = outs[0].dtype
     if kind is _BOOL:  # what is asked of floats
@@ -142,8 +146,11 @@ def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     if kernel is None:
         return None, exact == about
     numbers = [i for i, what in enumerate(exact) if what is float]
-    words = Struct("q" * 4 + "d" * len(numbers) + "q" * 4 * len(arrays))
-    return _Plan(kernel, rows, numbers, arrays, words.pack_into, words.size), exact == about
+    form = _FORM.pack(rows.number >= FEW, rows.number, rows.cut, rows.n)
+    own, strides = Struct("d" * len(numbers) + "q" * len(arrays)), [s for steps in rows.strides for s in steps]
+    words = form + bytes(own.size) + Struct("q" * len(strides)).pack(*strides)
+    count = rows.n if rows.number < FEW else rows.number
+    return _Plan(kernel, count, numbers, arrays, words, own.pack_into), exact == about
 
 
 def _kernel(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], about: list[Any],
@@ -187,13 +194,15 @@ class _Text:
     def __init__(self, rows: tuple[str, ...]) -> None:
         self.rows = iter(rows)
         self.given = ["by_rows", "number", "cut", "n"]
+        self.strides: list[str] = []
         self.before: list[str] = []
 
     def array(self, name: str, kind: str) -> str:
         """Enter the next array; return how an element of it is written."""
         row = next(self.rows)
         at, far, near, step = (f"{name}_{part}" for part in ("at", "far", "near", "step"))
-        self.given += at, far, near, step
+        self.given.append(at)
+        self.strides += far, near, step
         size = {"row": "high - low", "each": "1"}.get(row, f"(high - low - 1) * {row} + 1")
         found = f"row_{kind}({at} + i * {far} + k * {near} + low * {step}, {size})"
         self.before.append(f"{name} = {found}" + ("[0]" if row == "each" else ""))
@@ -236,7 +245,8 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, 
     if result != "bool":
         body += [f"wrong |= not abs({f}) < np.inf" for f in found]  # a sweep looks at it then
     numbers = {f"v{i}" for i, what in enumerate(about) if what is float}
-    words = [f"{v} = " + (f"d_of_l(given[{w}])" if v in numbers else f"given[{w}]") for w, v in enumerate(text.given)]
+    words = [f"{v} = " + (f"d_of_l(given[{w}])" if v in numbers else f"given[{w}]")
+             for w, v in enumerate([*text.given, *text.strides])]
     source = "\n".join([
         "import math", f"F = np.{name}", "", "", "def kernel(start, stop, given):",
         f"    given = row_q(given, {len(words)})", *(f"    {line}" for line in words),
