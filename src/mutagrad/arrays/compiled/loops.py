@@ -30,7 +30,7 @@ FEW = 16  # rows that are not shared out evenly: their elements are instead
 
 
 class Loop:
-    """Goes over elements: `loop.run(threads)` over all, `loop(part)` over some of range(loop.count)."""
+    """Goes over all elements: `loop.run(threads)`."""
 
     __slots__ = ("arrays", "count", "given", "shared")
 
@@ -41,11 +41,6 @@ class Loop:
     def run(self, threads: int) -> None:
         if self.shared(self.count, self.given, threads):
             fp_error.flag()
-
-    def __call__(self, part: slice) -> None:
-        if self.shared.part(part.start, part.stop, self.given):
-            fp_error.flag()
-
 
 def forward(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array,
             fresh: bool = False) -> Loop | None:
