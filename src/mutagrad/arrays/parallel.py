@@ -23,9 +23,9 @@ from .numpy import np, silently
 from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "apply", "assign", "compute",
+__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
            "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_finite",
-           "is_worth", "pieces", "reverse", "set_num_threads", "total"]
+           "is_worth", "pieces", "plan_of", "reverse", "set_num_threads", "total"]
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
@@ -175,6 +175,23 @@ def evaluate(function: Callable[..., Any], arrays: tuple[Array, ...], settings: 
     out = np.empty(shape, kind)
     done = out.dtype.kind != "c" and apply(function, arrays, settings, out, True)
     return out if done else function(*arrays, *settings)
+
+
+def plan_of(function: Callable[..., Any], arrays: tuple[Array, ...], out: Array) -> loops.Plan | None:
+    """Return how `evaluate` has computed a result, for the next arrays of the same types and layouts."""
+    return None if function in VECTORS or not choice.on else loops.plan_of(function, arrays, out)
+
+
+def again(plan: loops.Plan, arrays: tuple[Array, ...], shape: tuple[int, ...], kind: Any) -> Array | None:
+    """Return the same for other arrays; None where it has to be evaluated anew."""
+    if not choice.on:
+        return None
+    out: Array = np.empty(shape, kind)
+    loop = loops.by_plan(plan, (*arrays, out))
+    if loop is None:
+        return None
+    loop.run(get_num_threads() if out.size >= SHARED else 1)
+    return out
 
 
 def compute(function: Callable[..., Any], arrays: tuple[Array, ...]) -> Array | None:

@@ -69,7 +69,7 @@ def update(formula: Callable[..., Any], hyper: tuple[Any, ...], vectors: Sequenc
                  len(vectors), outs)
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """How a loop is made for arguments of certain types and layouts."""
 
     kernel: Kernel
@@ -80,7 +80,7 @@ class _Plan(NamedTuple):
     pack: Callable[..., None]  # where these belong among the words
 
 
-_plans: dict[Any, _Plan | None] = {}
+_plans: dict[Any, Plan | None] = {}
 _FORM = Struct("4q")  # of the rows: whether they are shared out, and how many; the first of the words
 _FRESH = (None,) * 64  # results that are none of the arguments
 
@@ -92,8 +92,7 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     # An array that is written to as well as read has one name: LLVM makes no vectors of two that may overlap.
     where = _FRESH[:len(outs)] if fresh else tuple([_place(out, given) for out in outs])
     values = (*given, *outs)
-    key = function, wanted, *where, *[(v.dtype, v.shape, v.strides) if v.__class__ is ndarray
-                                      else float if v.__class__ is float else (v.__class__, v) for v in values]
+    key = function, wanted, *where, *_kinds_of(values)
     try:
         plan = _plans[key]
     except KeyError:
@@ -104,13 +103,30 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
             _plans[key] = plan
     except TypeError:  # a setting that is no key
         return None
-    shared: Any = None if plan is None else plan.kernel.get()
+    return None if plan is None else by_plan(plan, values)
+
+
+def by_plan(plan: Plan, values: tuple[Any, ...]) -> Loop | None:
+    """The loop for arguments and results of the types and layouts that a plan was made for, if it is compiled."""
+    kernel, count, numbers, arrays, words, pack = plan
+    shared = kernel.get()
     if shared is None:
         return None
-    _, count, numbers, arrays, words, pack = plan  # type: ignore[misc]
     used, memory = [values[i] for i in arrays], bytearray(words)
     pack(memory, _FORM.size, *[values[i] for i in numbers], *map(address, used))
     return Loop(shared, numpy.frombuffer(memory, numpy.int64), count, used)
+
+
+def plan_of(function: Callable[..., Any], arrays: Sequence[Any], out: Array) -> Plan | None:
+    """The plan that `forward` has made for a fresh result; None where there is none, or it depends on values."""
+    values = (*arrays, out)
+    return _plans.get((getattr(function, "of", function), None, None, *_kinds_of(values)))
+
+
+def _kinds_of(values: tuple[Any, ...]) -> list[Any]:
+    """What of arguments and results tells one plan from another."""
+    return [(v.dtype, v.shape, v.strides) if v.__class__ is ndarray
+            else float if v.__class__ is float else (v.__class__, v) for v in values]
 
 
 def _place(array: Any, given: tuple[Any, ...]) -> int | None:
@@ -121,7 +137,7 @@ def _place(array: Any, given: tuple[Any, ...]) -> int | None:
 
 
 def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
-          outs: list[Array], where: tuple[int | None, ...]) -> tuple[_Plan | None, bool]:
+          outs: list[Array], where: tuple[int | None, ...]) -> tuple[Plan | None, bool]:
     """Return a plan, if there can be a loop, and whether it is the same for all values of numbers."""
     kind = outs[0].dtype
     if kind is _BOOL:  # what is asked of floats
@@ -145,7 +161,7 @@ def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     own, strides = Struct("d" * len(numbers) + "q" * len(arrays)), [s for steps in rows.strides for s in steps]
     words = form + bytes(own.size) + Struct("q" * len(strides)).pack(*strides)
     count = rows.n if rows.number < FEW else rows.number
-    return _Plan(kernel, count, numbers, arrays, words, own.pack_into), exact == about
+    return Plan(kernel, count, numbers, arrays, words, own.pack_into), exact == about
 
 
 def _kernel(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], about: list[Any],
