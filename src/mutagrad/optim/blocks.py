@@ -1,9 +1,9 @@
 """Updates of all parameters as one pass over memory.
 
-Where an update is a compiled loop, it is one as it is. Elsewhere an update is a dozen elementary operations on four or five arrays. Done one after the other on whole arrays, each would
-fetch them from main memory again, so they are done block by block: what one operation leaves in the cache, the next
-finds there. The blocks of all parameters together are one queue, from which every thread takes the next: a thread that
-is held up (the machine has other work) does fewer of them.
+An update that has been compiled is one as it is. Elsewhere it is a dozen elementary operations on four or five arrays.
+Done one after the other on whole arrays, each would fetch them from main memory again, so they are done block by block:
+what one operation leaves in the cache, the next finds there. The blocks of all parameters together are one queue, from
+which every thread takes the next: a thread that is held up (the machine has other work) does fewer of them.
 """
 from __future__ import annotations
 

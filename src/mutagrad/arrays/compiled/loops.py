@@ -17,7 +17,7 @@ from ...base.operands import Array
 from ..numpy import fp_error
 from .compiler import Kernel, choice
 from .expressions import Symbol, Tape, Unknown, Valued
-from .layout import Rows, address, rows_of
+from .layout import address, rows_of
 from .workers import Shared
 
 ndarray = numpy.ndarray
@@ -73,7 +73,7 @@ class Plan(NamedTuple):
     """How a loop is made for arguments of certain types and layouts."""
 
     kernel: Kernel
-    count: int  # of rows, or of the elements of few
+    size: int  # how many rows there are, or elements of few
     numbers: list[int]  # which of the values are given as they are
     arrays: list[int]  # which are given by address
     words: bytes  # what the kernel is given: all but these

@@ -1,4 +1,4 @@
-"""All steps of recurrent layers, forward and in reverse: each a product with the state, and then row by row, in one pass.
+"""All steps of recurrent layers, forward and in reverse: each a product with the state, then row by row, in one pass.
 
 These functions are compiled like those of rows.py; `start` and `stop` are items of the batch. Of each step `steps` says
 which row is its first of all that is kept for the whole sequence, and how many it has; `h` and `c` are the states, of

@@ -53,7 +53,7 @@ class Workers:
         memory = numpy.zeros((MOST + 1) * _WORDS, numpy.int64)
         skip = -address(memory) % boxes.SIZE // 8
         self.words = memory[skip:skip + MOST * _WORDS].reshape(MOST, _WORDS)
-        self.address, self.looked_at = address(self.words), memoryview(self.words)
+        self.address, self.looked_at = address(self.words), memoryview(self.words)  # type: ignore[arg-type]
         self.calls: list[SimpleQueue[None]] = [SimpleQueue() for _ in range(MOST)]
         self.numbers = iter(range(MOST))
         self.started = 0

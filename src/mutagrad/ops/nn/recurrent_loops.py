@@ -4,7 +4,7 @@ Each of these gives what its namesake in recurrent.py does, or None where there 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
@@ -14,7 +14,6 @@ from ...arrays.compiled.workers import INTERPRETED
 from ...arrays.copies import copy_in_order
 from ...base.operands import Array
 from ..shape.shape import unpack
-
 
 FEW = 4  # steps for which weights are not laid out anew
 PANEL = 64  # columns of weights that are laid out together: POSITIONS of tiles.py

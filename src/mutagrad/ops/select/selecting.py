@@ -275,6 +275,8 @@ def _scatter_source(x: TensorBase, index: TensorBase, src: Any, name: str) -> An
     if not isinstance(src, TensorBase):
         return src
     shape = index._array.shape
+    if src._array.shape == shape:
+        return src
     if src._array.ndim != len(shape) or any(a > b for a, b in zip(shape, src._array.shape)):
         raise ShapeError(f"{name}: index of shape {shape} exceeds the source's shape {src._array.shape}",
                          fix="a source of at least the index's shape, or a number")
