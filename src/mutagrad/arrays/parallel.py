@@ -207,9 +207,9 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
         return None
     shape = g.shape
     outs = [None if k is None else np.empty(shape, g.dtype) for k in inputs]
-    first = next(o for o in outs if o is not None)
     loop = loops.backward(rules, xp, g, saved, inputs, outs)
     if loop is None and choice.on:
+        first = next(o for o in outs if o is not None)
         near = [_near(v, first) for v in (g, *saved)]
         if any(map(is_not, near, (g, *saved))):
             loop = loops.backward(rules, xp, near[0], near[1:], inputs, outs)

@@ -540,11 +540,14 @@ def _threaded(op: Op) -> Op:
                                         [op.saves.index(op.source(p)) for p in parameters(rule)[1:]])
              if parameters(rule)[0] == "g" else None for rule in rules]
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
-    whole = op.reverse
+    whole, compute_all = op.reverse, same not in rules
 
     def reverse(xp: SimpleNamespace, g: Any, s: Sequence[Any], i: Sequence[Writer | None]) -> Any:
         if xp is not RAW or g.size < large.MIDDLE or not large.is_worth(g.size):
             return whole(xp, g, s, i)
+        if compute_all and choice.on:
+            threaded = large.reverse(whole, xp, g, s, i)
+            return whole(xp, g, s, i) if threaded is None else threaded
         grads: list[Any] = [None] * len(rules)
         rest: list[Writer | None] = [None] * len(rules)
         for k, step in enumerate(steps):
