@@ -510,13 +510,13 @@ def _permuted(tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...],
 def _finished(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...],
               out: Array, order: Shape | None) -> Any:
     """The tensor for a result, with its node; where its dimensions are in another order, a permuted view of one."""
-    result = make(out)
+    result, writers = make(out), [t._storage.writer for t in tensors]
     if not op.rules:
-        for writer in [t._storage.writer for t in tensors if t._storage.writer is not None]:
-            compared(op.name, writer)
-    elif mode.grad and any(t._storage.writer is not None for t in tensors):
-        writers = tuple(t._storage.writer for t in tensors)
-        windows = tuple(None if w is None else window_as(t, out.shape) for t, w in zip(tensors, writers))
+        for writer in writers:
+            if writer is not None:
+                compared(op.name, writer)
+    elif mode.grad and writers.count(None) < len(writers):
+        windows = tuple([None if w is None else window_as(t, out.shape) for t, w in zip(tensors, writers)])
         chosen = op.threaded if out.dtype.char in "fd" and arrays[-1].dtype.kind != "c" else variant(op, out.dtype)
         node = new_node(chosen, writers, None if windows.count(None) == len(windows) else windows)
         if op.saves:
