@@ -103,8 +103,9 @@ _in_rows: dict[int, Any] = {}
 
 
 def _kept_in_rows(places: Array) -> Array:
-    number = id(places)
-    _in_rows[number] = ref(places, lambda _: _in_rows.pop(number, None))
+    if places.ndim > 1:
+        number = id(places)
+        _in_rows[number] = ref(places, lambda _: _in_rows.pop(number, None))
     return places
 
 
