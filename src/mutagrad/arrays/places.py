@@ -88,13 +88,13 @@ def take_beside(array: Array, index: Array, dim: int) -> tuple[Array, Array] | N
     if (dim != len(shape) - 1 or index.dtype != np.int64 or index.shape[:dim] != shape[:dim] or not array.size
             or not type(index) is raw.ndarray is type(array) or not index.flags.carray):
         return None
-    values: Array = raw.empty(index.shape, array.dtype)
-    if (found := _as_moved(kernels.take_beside, index.size, array, values)) is None:
+    if (found := _as_moved(kernels.take_beside, index.size, array)) is None:
         return None
-    loop, x, out = found
+    loop, x = found
+    values: Array = raw.empty(index.shape, array.dtype)
     places, wrong, m = raw.empty(index.shape, np.int64), raw.zeros(1, bool), index.shape[dim]
-    rows = index.reshape(-1, m)
-    loop.share(len(rows), index.size, x.reshape(-1, shape[dim]), rows, places.reshape(-1, m), wrong, out.reshape(-1, m))
+    rows, out = index.reshape(-1, m), values.view(x.dtype).reshape(-1, m)
+    loop.share(len(rows), index.size, x.reshape(-1, shape[dim]), rows, places.reshape(-1, m), wrong, out)
     return None if wrong[0] else (_kept_in_rows(places), values)
 
 
