@@ -397,8 +397,11 @@ def _in_place_code(op: Op) -> str:
         *(f"    {line}" for line in _coerce_code(op, "raise", True)),
         f"        if ({fits}):",
         f"            node = begin_write(OP, target, ({inputs},), ({', '.join(arrays)},), ())",
-        f"            if a0.size < PLENTY or not silent().run(apply, forward, ({', '.join(arrays)},), (), a0):",
-        f"                silent().run(forward, {', '.join(arrays)}, out=a0)",
+        "            try:",
+        f"                if a0.size < PLENTY or not silent().run(apply, forward, ({', '.join(arrays)},), (), a0):",
+        f"                    silent().run(forward, {', '.join(arrays)}, out=a0)",
+        "            except MemoryError as error:",
+        "                raise no_memory(OP.name, error) from None",
         "            return end_write(target, node)",
         f"    return into(OP, target, given, ({settings}))"]) + "\n"
 
