@@ -144,7 +144,7 @@ def test_gather_and_scatter(shape: tuple[int, ...], dim: int, dtype: str) -> Non
     wanted = tuple(n + 3 if d == dim else n for d, n in enumerate(shape))
     index = positions(wanted, shape[dim])
     x, more = numbers(shape, dtype), numbers(wanted, dtype, 5)
-    check(lambda x: x.gather(dim, index), x, uses="int64: beside_rows" if dim == len(shape) - 1 else "int64: beside")
+    check(lambda x: x.gather(dim, index), x, uses="take_beside" if dim == len(shape) - 1 else "int64: beside")
     check(lambda x, y: x.scatter_add(dim, index, y), x, more, uses=f"{dtype}: add")
     check(lambda x, y: x.scatter(dim, index, y), x, more, uses="put")
     check(lambda x: x.scatter(dim, index, 2), x)
@@ -227,6 +227,29 @@ def test_threads_share_what_does_not_meet() -> None:
             expected = np.zeros(450_000, np.float32)
             expected[places.numpy()] = values.numpy()
             assert np.array_equal(found[0][1], expected)
+    finally:
+        mg.set_num_threads(before)
+
+
+@pytest.mark.parametrize("shape", [(300_000,), (400, 1000), (20, 30, 700)])
+def test_threads_share_rows_that_gather_and_scatter_go_along(shape: tuple[int, ...]) -> None:
+    """Rows lie apart, and what goes to one place of a row is added in order; all of a vector is one row."""
+    mg.set_kernels("numba")
+    before = mg.get_num_threads()
+    index, weight = positions(shape, shape[-1]), mg.tensor(numbers(shape))
+    try:
+        found = []
+        for threads in (1, 2, 5):
+            mg.set_num_threads(threads)
+            x = mg.tensor(numbers(shape, seed=2), requires_grad=True)
+            y = x.gather(-1, index)
+            (y * weight).sum().backward()
+            found.append([y.detach().numpy(), x.grad.numpy(), mg.zeros(*shape).scatter_add_(-1, index, weight).numpy()])
+        assert all(np.array_equal(a, b) for other in found[1:] for a, b in zip(found[0], other))
+        rows, at = weight.numpy().reshape(-1, shape[-1]), index.numpy().reshape(-1, shape[-1])
+        expected = np.stack([np.bincount(p, r, shape[-1]) for p, r in zip(at, rows)]).reshape(shape)
+        for sums in found[0][1:]:
+            np.testing.assert_allclose(sums, expected, 1e-5, 1e-4)
     finally:
         mg.set_num_threads(before)
 

@@ -131,6 +131,20 @@ def test_zeros_in_products_and_ties() -> None:
         np.testing.assert_array_equal(b, a)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["amax", "amin", "var", "std"])
+def test_derivatives_along_rows(name: str, dtype: str) -> None:
+    """Equal shares where several are extreme; all nan are, where one is. Also for few elements, and over all dimensions."""
+    tied = np.floor(data((60, 90), dtype) * 3)
+    missing = tied.copy()
+    missing[3, 5] = missing[3, 7] = missing[50, 0] = np.nan
+    for x in (tied, missing, tied[:2, :5].copy(), tied.reshape(4, 15, 90)):
+        for dims in ((-1,), tuple(range(1, x.ndim)), tuple(range(x.ndim)), (0,)):
+            expected, found = both(lambda x, dims=dims: getattr(x, name)(dims), x)
+            for a, b in zip(expected, found, strict=True):
+                np.testing.assert_allclose(b, a, 1e-4, 1e-5)
+
+
 def test_sums_round_little() -> None:
     """As PyTorch's: a hundred million times a tenth is off in the last places only."""
     for kernels in ("numpy", "numba"):

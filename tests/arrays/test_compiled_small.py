@@ -159,11 +159,13 @@ def test_recurrent_layers(name: str, dtype: str, settings: dict[str, Any], packe
     assert_same(*found, dtype)
 
 
+@pytest.mark.parametrize("few", [0, 100])
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", ["LSTM", "GRU"])
-def test_recurrent_layers_on_several_threads(name: str, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each thread goes through all steps for its part of the batch."""
-    monkeypatch.setattr("mutagrad.ops.nn.recurrent_loops.PER_STEP", 1)
+def test_recurrent_layers_on_several_threads(name: str, packed: bool, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread goes through all steps for its part of the batch; products are BLAS's where the steps are few."""
+    monkeypatch.setattr("mutagrad.ops.nn.recurrent_loops.FEW", few)
+    monkeypatch.setattr("mutagrad.arrays.compiled.written.SHARED", 1)
     before = mg.get_num_threads()
     found = []
     try:

@@ -46,8 +46,8 @@ def test_a_function_of_two_operands(name: str) -> None:
             assert rows is None or "far" in rows.kinds
             continue
         half = found.count // 2
-        found(slice(half, found.count))
-        found(slice(0, half))
+        found.shared.part(half, found.count, found.given)
+        found.shared.part(0, half, found.given)
         assert np.allclose(out, want, 1e-5, 1e-6)
 
 
@@ -70,7 +70,7 @@ def test_only_what_is_asked_for_is_written(name: str) -> None:
     given = window.copy(order="K") * 2
     loop = loops.forward(np.add, (given, np.ones((), np.float32)), (), window)
     assert loop is not None
-    loop(slice(0, loop.count))
+    loop.run(1)
     expected = np.full((40, 50), 7, np.float32)
     WINDOWS[name](expected)[...] = 15
     assert np.array_equal(around, expected)
@@ -113,6 +113,34 @@ def test_values_and_gradients_are_those_of_numpys_kernels(name: str, dtype: str)
     for a, b in zip(*found, strict=True):
         scale = np.abs(a).max()
         assert np.abs(a - b).max() <= tolerance * scale
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_large_writes_in_place(dtype: str) -> None:
+    """A statement reads all before it writes; what does not require a gradient is written where it lies, too."""
+    given = np.random.default_rng(0).integers(-8, 8, (400, 800)).astype(dtype)
+    for kernels in ("numpy", "numba"):
+        mg.set_kernels(kernels)
+        x = mg.tensor(given)
+        x[1:].add_(x[:-1])
+        x[:, ::2].mul_(2)
+        x.t().sub_(1).neg_()
+        expected = given.copy()
+        expected[1:] += given[:-1]
+        expected[:, ::2] *= 2
+        np.testing.assert_array_equal(x.numpy(), -(expected - 1))
+
+
+def test_a_choice_of_kernels_holds_for_what_was_computed_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops that operations remember are not used where NumPy is wanted, and shapes and layouts are told apart."""
+    x, row, column = mg.tensor(array(300, 700)), mg.tensor(array(700, seed=1)), mg.tensor(array(300, 1, seed=2))
+    for kernels in ("numba", "numba", "numpy", "numba"):
+        mg.set_kernels(kernels)
+        with monkeypatch.context() as patch:
+            if kernels == "numpy":
+                patch.setattr(loops.Loop, "run", None)
+            for a, b in ((x, row), (x, column), (x, x), (column, x), (x, x.flip(0)), (x[::2], x[::2]), (row, column)):
+                np.testing.assert_allclose((a * b).numpy(), a.numpy() * b.numpy(), 1e-6)
 
 
 def test_truth_values_of_floats_of_two_bytes() -> None:

@@ -23,9 +23,9 @@ from .numpy import np, silently
 from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "apply", "assign", "compute",
+__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
            "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_finite",
-           "is_worth", "pieces", "reverse", "set_num_threads", "total"]
+           "is_worth", "pieces", "plan_of", "reverse", "set_num_threads", "total"]
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
@@ -177,6 +177,23 @@ def evaluate(function: Callable[..., Any], arrays: tuple[Array, ...], settings: 
     return out if done else function(*arrays, *settings)
 
 
+def plan_of(function: Callable[..., Any], arrays: tuple[Array, ...], out: Array) -> loops.Plan | None:
+    """Return how `evaluate` has computed a result, for the next arrays of the same types and layouts."""
+    return None if function in VECTORS or not choice.on else loops.plan_of(function, arrays, out)
+
+
+def again(plan: loops.Plan, arrays: tuple[Array, ...], shape: tuple[int, ...], kind: Any) -> Array | None:
+    """Return the same for other arrays; None where it has to be evaluated anew."""
+    if not choice.on:
+        return None
+    out: Array = np.empty(shape, kind)
+    loop = loops.by_plan(plan, (*arrays, out))
+    if loop is None:
+        return None
+    loop.run(get_num_threads() if out.size >= SHARED else 1)
+    return out
+
+
 def compute(function: Callable[..., Any], arrays: tuple[Array, ...]) -> Array | None:
     """Return `function(*arrays)`, computed on several threads, as a fresh array; None where they cannot be cut."""
     out: Array = np.empty(arrays[0].shape, arrays[0].dtype)
@@ -190,9 +207,9 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
         return None
     shape = g.shape
     outs = [None if k is None else np.empty(shape, g.dtype) for k in inputs]
-    first = next(o for o in outs if o is not None)
     loop = loops.backward(rules, xp, g, saved, inputs, outs)
     if loop is None and choice.on:
+        first = next(o for o in outs if o is not None)
         near = [_near(v, first) for v in (g, *saved)]
         if any(map(is_not, near, (g, *saved))):
             loop = loops.backward(rules, xp, near[0], near[1:], inputs, outs)

@@ -12,6 +12,7 @@ from importlib import import_module
 from itertools import pairwise
 from math import prod
 from typing import Any
+from weakref import ref
 
 from ..base.operands import Array
 from . import parallel as large
@@ -78,7 +79,34 @@ def beside(index: Array, shape: tuple[int, ...], dim: int) -> Array | None:
     found, wrong, m = raw.empty(index.shape, np.int64), raw.zeros(1, bool), index.shape[dim]
     given, out = (v.reshape((-1, m) if inner == 1 else (-1, m, inner)) for v in (index, found))
     loop.share(len(given) if inner == 1 else len(given) * m, index.size, given, shape[dim], out, wrong)
-    return None if wrong[0] else found
+    return None if wrong[0] else _kept_in_rows(found) if inner == 1 else found
+
+
+def take_beside(array: Array, index: Array, dim: int) -> tuple[Array, Array] | None:
+    """Return the same positions, and what is there; None also where they are along another dimension than the last."""
+    shape = array.shape
+    if (dim != len(shape) - 1 or index.dtype != np.int64 or index.shape[:dim] != shape[:dim] or not array.size
+            or not type(index) is raw.ndarray is type(array) or not index.flags.carray):
+        return None
+    if (found := _as_moved(kernels.take_beside, index.size, array)) is None:
+        return None
+    loop, x = found
+    values: Array = raw.empty(index.shape, array.dtype)
+    places, wrong, m = raw.empty(index.shape, np.int64), raw.zeros(1, bool), index.shape[dim]
+    rows, out = index.reshape(-1, m), values.view(x.dtype).reshape(-1, m)
+    loop.share(len(rows), index.size, x.reshape(-1, shape[dim]), rows, places.reshape(-1, m), wrong, out)
+    return None if wrong[0] else (_kept_in_rows(places), values)
+
+
+# Positions of which no row has one that lies among another row's, by the number that Python knows them by.
+_in_rows: dict[int, Any] = {}
+
+
+def _kept_in_rows(places: Array) -> Array:
+    if places.ndim > 1:
+        number = id(places)
+        _in_rows[number] = ref(places, lambda _: _in_rows.pop(number, None))
+    return places
 
 
 def overwritten(places: Array, size: int) -> Array:
@@ -178,8 +206,12 @@ def _take_by_numpy(array: Array, rows: Array, dim: int, out: Array) -> None:
 
 def _each(loop: Any, x: Array, places: Array, values: Array, *settings: bool) -> None:
     """Do something with elements of a vector: on several threads where rows of the positions lie apart."""
-    at = places.reshape(-1)
-    parts = _apart(at, places.shape[-1] if places.ndim > 1 else 1)
+    at, width = places.reshape(-1), places.shape[-1] if places.ndim > 1 else 1
+    known = _in_rows.get(id(places))
+    if known is not None and known() is places:
+        parts = cuts(at.size // width, at.size) * width
+    else:
+        parts = _apart(at, width)
     loop.share(parts.size - 1, at.size, parts, x, at, values.reshape(-1), *settings)
 
 

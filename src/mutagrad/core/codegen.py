@@ -389,14 +389,19 @@ def _in_place_code(op: Op) -> str:
     if not _is_direct(op):
         return "\n".join([head, *_number_code(op), f"    return into(OP, input, ({inputs},), ({settings}))"]) + "\n"
     arrays = [f"a{i}" for i in range(len(names))]
-    fits = "\n                and ".join(["a0 is target._array", "a0.dtype.kind == 'f'", "a0.size < PLENTY", _ONE_EACH,
-                         *(f"({x} is SCALAR_OPERAND or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
+    fits = "\n                and ".join([
+        "a0 is target._array", "(a0.dtype.char in 'fd' or a0.dtype.kind == 'f' and a0.size < PLENTY)", _ONE_EACH,
+        *(f"({x} is SCALAR_OPERAND or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
     return "\n".join([
         head, "    target = input", f"    given = ({inputs},)", "    if isinstance(target, Tensor):",
         *(f"    {line}" for line in _coerce_code(op, "raise", True)),
         f"        if ({fits}):",
         f"            node = begin_write(OP, target, ({inputs},), ({', '.join(arrays)},), ())",
-        f"            silent().run(forward, {', '.join(arrays)}, out=a0)",
+        "            try:",
+        f"                if a0.size < PLENTY or not silent().run(apply, forward, ({', '.join(arrays)},), (), a0):",
+        f"                    silent().run(forward, {', '.join(arrays)}, out=a0)",
+        "            except MemoryError as error:",
+        "                raise no_memory(OP.name, error) from None",
         "            return end_write(target, node)",
         f"    return into(OP, target, given, ({settings}))"]) + "\n"
 
@@ -449,8 +454,14 @@ def _is_spread(a: Array, b: Array) -> bool:
 
 
 def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...]) -> Any:
-    """The same as the generated code for arrays that are worth splitting: there the call path does not matter."""
+    """The same as the generated code for arrays that are worth splitting."""
+    about = None
+    if not settings and is_plain(*arrays):
+        about = op.forward, *[(a.dtype, a.shape, a.strides) for a in arrays]
+    known = _plans.get(about)
     try:
+        if known is not None and (out := large.again(known[0], arrays, *known[1:])) is not None:
+            return _finished(op, tensors, arrays, settings, out, None)
         shape = arrays[0].shape
         if any(a.shape != shape for a in arrays):
             shape = np.broadcast_shapes(*(a.shape for a in arrays))
@@ -461,7 +472,12 @@ def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], s
         wide = op.forward in EXACT and arrays[0].dtype is not arrays[1].dtype
         kind = arrays[tensors[0] is SCALAR_OPERAND if wide else -1].dtype
         forward = in_single(op.forward, kind) if wide else forward_for(op, kind)
-        out = silently(large.evaluate, forward, arrays, settings, shape, BOOL if op.forward in ASKS else kind)
+        result_kind = BOOL if op.forward in ASKS else kind
+        out = silently(large.evaluate, forward, arrays, settings, shape, result_kind)
+        if about and order is None and not wide and (plan := large.plan_of(forward, arrays, out)) is not None:
+            if len(_plans) >= 4096:
+                _plans.clear()
+            _plans[about] = plan, shape, result_kind
     except ValueError as error:
         raise shape_error(op, arrays, error) from None
     except TypeError as error:
@@ -469,6 +485,10 @@ def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], s
     except MemoryError as error:
         raise OutOfMemory.found_by(op.name, error) from None
     return _finished(op, tensors, arrays, settings, out, order)
+
+
+# How operations on large arrays of certain types and layouts are computed, and the shape and type of what they give.
+_plans: dict[Any, tuple[Any, Shape, Any]] = {}
 
 
 def _in_their_order(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...],
@@ -493,13 +513,13 @@ def _permuted(tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...],
 def _finished(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...],
               out: Array, order: Shape | None) -> Any:
     """The tensor for a result, with its node; where its dimensions are in another order, a permuted view of one."""
-    result = make(out)
+    result, writers = make(out), [t._storage.writer for t in tensors]
     if not op.rules:
-        for writer in [t._storage.writer for t in tensors if t._storage.writer is not None]:
-            compared(op.name, writer)
-    elif mode.grad and any(t._storage.writer is not None for t in tensors):
-        writers = tuple(t._storage.writer for t in tensors)
-        windows = tuple(None if w is None else window_as(t, out.shape) for t, w in zip(tensors, writers))
+        for writer in writers:
+            if writer is not None:
+                compared(op.name, writer)
+    elif mode.grad and writers.count(None) < len(writers):
+        windows = tuple([None if w is None else window_as(t, out.shape) for t, w in zip(tensors, writers)])
         chosen = op.threaded if out.dtype.char in "fd" and arrays[-1].dtype.kind != "c" else variant(op, out.dtype)
         node = new_node(chosen, writers, None if windows.count(None) == len(windows) else windows)
         if op.saves:
@@ -523,11 +543,14 @@ def _threaded(op: Op) -> Op:
                                         [op.saves.index(op.source(p)) for p in parameters(rule)[1:]])
              if parameters(rule)[0] == "g" else None for rule in rules]
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
-    whole = op.reverse
+    whole, compute_all = op.reverse, same not in rules
 
     def reverse(xp: SimpleNamespace, g: Any, s: Sequence[Any], i: Sequence[Writer | None]) -> Any:
         if xp is not RAW or g.size < large.MIDDLE or not large.is_worth(g.size):
             return whole(xp, g, s, i)
+        if compute_all and choice.on:
+            threaded = large.reverse(whole, xp, g, s, i)
+            return whole(xp, g, s, i) if threaded is None else threaded
         grads: list[Any] = [None] * len(rules)
         rest: list[Writer | None] = [None] * len(rules)
         for k, step in enumerate(steps):
@@ -560,7 +583,7 @@ CODEGEN_GLOBALS.update(
     BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE,
     MIDDLE=large.MIDDLE, PLENTY=large.PLENTY, Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND, Refused=Refused,
     forward_for=forward_for, NOT_RECORDING=NOT_RECORDING,
-    Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage,
+    Node=Node, OURS=OURS, PLAIN=PLAIN, apply=large.apply, SMALL=SMALL, Storage=Storage,
     UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected, compared=compared,
     begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
     getframe=sys._getframe, in_single=in_single, into=into, is_worth=large.is_worth,

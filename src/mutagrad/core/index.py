@@ -259,6 +259,8 @@ def plain_slice(p: slice) -> slice:
 
 def index_shape(shape: Shape, index: Index) -> Shape:
     """Return the shape of `array[index]`, found without reading it."""
+    if len(index) == 1 and isinstance(index[0], ndarray):
+        return (*index[0].shape, *shape[1:])
     arrays = [p for p in index if isinstance(p, ndarray)]
     picked = np.broadcast_shapes(*(p.shape for p in arrays))
     places = [d for d, p in enumerate(index) if isinstance(p, ndarray)]

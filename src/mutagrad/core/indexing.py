@@ -39,11 +39,10 @@ _put.adds = False
 _accumulate = Op("accumulate", None, ("x", "value"), (), {"x": same, "value": same})
 
 
-def read(x: TensorBase, index: Index) -> Any:
-    """Return a copy of the elements that `index` picks."""
-    array = x._array
+def read(x: TensorBase, index: Index, found: Array | None = None) -> Any:
+    """Return a copy of the elements that `index` picks, which may have been `found` already."""
     try:
-        result = make(picked(array, index))
+        result = make(picked(x._array, index) if found is None else found)
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
     node = x._storage.writer

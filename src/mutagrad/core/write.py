@@ -304,7 +304,7 @@ def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence
             saved.append(settings[i])
         elif kind == "shape":
             saved.append(arrays[i].shape)
-        elif kind == "out" or not any(node[u] is not None for u in users):
+        elif kind == "out" or not [u for u in users if node[u] is not None]:
             saved.append(None)
         else:
             saved.append(arrays[i] if tensors[i] is SCALAR_OPERAND else save(tensors[i], node, slot))

@@ -1,9 +1,9 @@
 """Updates of all parameters as one pass over memory.
 
-An update is a dozen elementary operations on four or five arrays. Done one after the other on whole arrays, each would
-fetch them from main memory again, so they are done block by block: what one operation leaves in the cache, the next
-finds there. The blocks of all parameters together are one queue, from which every thread takes the next: a thread that
-is held up (the machine has other work) does fewer of them.
+An update that has been compiled is one as it is. Elsewhere it is a dozen elementary operations on four or five arrays.
+Done one after the other on whole arrays, each would fetch them from main memory again, so they are done block by block:
+what one operation leaves in the cache, the next finds there. The blocks of all parameters together are one queue, from
+which every thread takes the next: a thread that is held up (the machine has other work) does fewer of them.
 """
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..arrays.compiled.loops import Loop
 from ..arrays.kinds import raw
 from ..arrays.numpy import silently
-from ..arrays.parallel import LARGE, get_num_threads, in_spans
+from ..arrays.parallel import LARGE, SHARED, get_num_threads, in_spans
 from ..base.operands import Array
 
 # Elements of a block, measured with Adam: its arrays then lie in the cache that the cores share. Those nearer to a core
@@ -34,7 +35,7 @@ class Job(NamedTuple):
     update: Callable[..., None]
     hyper: tuple[Any, ...]
     vectors: tuple[Array, ...]
-    loop: Callable[[slice], None] | None
+    loop: Loop | None
 
 
 class _Scratch(threading.local):
@@ -65,7 +66,11 @@ def vector(array: Array) -> Array:
 
 
 def run(jobs: list[Job]) -> None:
-    """Does them all, on several threads if there is enough to do."""
+    """Does them all, on several threads if there is enough to do: those that are loops share each of these out."""
+    for job in jobs:
+        if job.loop is not None:
+            job.loop.run(get_num_threads() if job.vectors[0].size >= SHARED else 1)
+    jobs = [job for job in jobs if job.loop is None]
     total = sum([job.vectors[0].size for job in jobs])
     if total < LARGE:
         silently(_work, _blocks(jobs, BLOCK))
@@ -89,10 +94,7 @@ def _blocks(jobs: list[Job], most: int) -> Iterator[tuple[Job, int, int]]:
 
 def _work(blocks: Iterator[tuple[Job, int, int]]) -> None:
     for job, start, stop in blocks:
-        update, hyper, vectors, loop = job
-        if loop is not None:
-            loop(slice(start, stop))
-            continue
+        update, hyper, vectors, _ = job
         if stop - start < vectors[0].size:
             vectors = tuple([v[start:stop] for v in vectors])
         dtype = vectors[0].dtype

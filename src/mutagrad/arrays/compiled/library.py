@@ -26,6 +26,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.softmax_times: (_M, _V, _M), rows.log_sums: (_M, _M),
     rows.log_softmax: (_M, _M), rows.log_softmax_back: (_M, _M, _M),
     rows.log_sum_exp: (_M, _M), rows.log_sum_exp_back: (_M, _M, _M, _M),
+    rows.extremes_back: (_M, _M, _M, _M), rows.centred_times: (_M, _M, _M, _M),
     rows.normalise: (_M, _V, _V, _N, "boolean", "float64", _V, _V, _M),
     rows.normalise_back: (_P, _M, _M, _V, _N, "boolean", _V, _V, "boolean", _M, _M, _M),
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
@@ -35,7 +36,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     scans.differences: (_M, _M, _N), scans.differences_back: (_M, _M, _N),
     places.checked: (_P, _N, _N, _P, "boolean[::1]"), places.beside: (_PC, _N, _PC, "boolean[::1]"),
     places.beside_rows: (_PM, _N, _PM, "boolean[::1]"), places.bounds: (_P, _N, _P, _PM),
-    places.insert: (_M, _M, _B, _PM),
+    places.insert: (_M, _M, _B, _PM), places.take_beside: (_M, _PM, _PM, "boolean[::1]", _M),
     places.count: ("uint8[::1]", _N, _P), places.nonzero: ("uint8[::1]", _N, _P, _P, _N, _N, _P),
     places.take: (_V, _P, _V), places.take_columns: (_M, _P, _M), places.take_slices: (_C, _P, _C),
     places.put: (_P, _V, _P, _V), places.add: (_P, _V, _P, _V), places.add_columns: (_M, _P, _M),
@@ -49,9 +50,9 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     pools.largest_between: (_W, *[_LIST] * 6, "intp[:, :, :, ::1]"),
     pools.averages: (_W, _LIST, _C, _W), pools.shares: (_W, _LIST, _C, _W),
     images.weigh: (_C, _TABLE, _M, _C), images.weigh_two: (_M, _TABLE, _M, _M),
-    steps.lstm: (_N, *[_M] * 8), steps.lstm_back: (_N, *[_M] * 6),
+    steps.lstm: (_TABLE, _N, *[_M] * 8), steps.lstm_back: (_TABLE, _N, *[_M] * 7),
     steps.attend: (_M, _N, _N, "boolean"), steps.attend_back: (_M, _M),
-    steps.gru: (_N, _M, _M, _V, *[_M] * 5), steps.gru_back: (_N, *[_M] * 7),
+    steps.gru: (_TABLE, _N, _M, _M, _V, *[_M] * 5), steps.gru_back: (_TABLE, _N, *[_M] * 8),
     systems.solve_each: (_C, _C, "float64[::1]"), systems.distances: (_M, _M, "float64", _M),
     systems.cross: (_M, _M, _M), spectra.whole: (_M, _M),
     draws.normals: (_C, "float64", "float64"),
@@ -104,9 +105,9 @@ def _kernel(function: Callable[..., Any], char: str) -> Kernel:
     wide = "int64" if char == _INT else "float64"
     alike = "".join(f"{one} = {one}_{bits}\n" for one in FUNCTIONS.split())
     more = ""
-    if function.__module__ == images.__name__:
+    if function.__module__ in (images.__name__, steps.__name__):
         more = ("from mutagrad.arrays.compiled.tiles import *\n"
-                f"find_corners = find_corners_{bits}\n")
+                f"find_corners, times = find_corners_{bits}, times_{bits}\n")
     if function in DOUBLE:
         more = rejection.source()
     source = (f"import math\n{more}F, W = np.{name}, np.{wide}\n{alike}"

@@ -17,7 +17,7 @@ from ...base.operands import Array
 from ..numpy import fp_error
 from .compiler import Kernel, choice
 from .expressions import Symbol, Tape, Unknown, Valued
-from .layout import Rows, address, rows_of
+from .layout import address, rows_of
 from .workers import Shared
 
 ndarray = numpy.ndarray
@@ -30,23 +30,17 @@ FEW = 16  # rows that are not shared out evenly: their elements are instead
 
 
 class Loop:
-    """Goes over elements: `loop.run(threads)` over all, `loop(part)` over some of range(loop.count)."""
+    """Goes over all elements: `loop.run(threads)`."""
 
     __slots__ = ("arrays", "count", "given", "shared")
 
-    def __init__(self, shared: Shared, given: Any, rows: Rows, arrays: Sequence[Any]) -> None:
-        self.shared, self.given = shared, given
+    def __init__(self, shared: Shared, given: Any, count: int, arrays: Sequence[Any]) -> None:
+        self.shared, self.given, self.count = shared, given, count
         self.arrays = arrays  # their memory is in use
-        self.count = rows.n if rows.number < FEW else rows.number
 
     def run(self, threads: int) -> None:
         if self.shared(self.count, self.given, threads):
             fp_error.flag()
-
-    def __call__(self, part: slice) -> None:
-        if self.shared.part(part.start, part.stop, self.given):
-            fp_error.flag()
-
 
 def forward(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array,
             fresh: bool = False) -> Loop | None:
@@ -75,18 +69,20 @@ def update(formula: Callable[..., Any], hyper: tuple[Any, ...], vectors: Sequenc
                  len(vectors), outs)
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """How a loop is made for arguments of certain types and layouts."""
 
     kernel: Kernel
-    rows: Rows
+    size: int  # how many rows there are, or elements of few
     numbers: list[int]  # which of the values are given as they are
     arrays: list[int]  # which are given by address
-    pack: Callable[..., None]
-    size: int
+    words: bytes  # what the kernel is given: all but these
+    pack: Callable[..., None]  # where these belong among the words
 
 
-_plans: dict[Any, _Plan | None] = {}
+_plans: dict[Any, Plan | None] = {}
+_FORM = Struct("4q")  # of the rows: whether they are shared out, and how many; the first of the words
+_FRESH = (None,) * 64  # results that are none of the arguments
 
 
 def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
@@ -94,10 +90,9 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     if not choice.on:
         return None
     # An array that is written to as well as read has one name: LLVM makes no vectors of two that may overlap.
-    where = [None if fresh else next((i for i, v in enumerate(given) if v is out), None) for out in outs]
+    where = _FRESH[:len(outs)] if fresh else tuple([_place(out, given) for out in outs])
     values = (*given, *outs)
-    key = function, wanted, *where, *[(v.dtype, v.shape, v.strides) if v.__class__ is ndarray
-                                      else float if v.__class__ is float else (v.__class__, v) for v in values]
+    key = function, wanted, *where, *_kinds_of(values)
     try:
         plan = _plans[key]
     except KeyError:
@@ -108,21 +103,41 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
             _plans[key] = plan
     except TypeError:  # a setting that is no key
         return None
-    shared: Any = None if plan is None else plan.kernel.get()
+    return None if plan is None else by_plan(plan, values)
+
+
+def by_plan(plan: Plan, values: tuple[Any, ...]) -> Loop | None:
+    """The loop for arguments and results of the types and layouts that a plan was made for, if it is compiled."""
+    kernel, count, numbers, arrays, words, pack = plan
+    shared = kernel.get()
     if shared is None:
         return None
-    _, rows, numbers, arrays, pack, size = plan  # type: ignore[misc]
-    used = [values[i] for i in arrays]
-    words: list[Any] = [rows.number >= FEW, rows.number, rows.cut, rows.n, *[values[i] for i in numbers]]
-    for array, strides in zip(used, rows.strides):
-        words += address(array), *strides
-    memory = bytearray(size)
-    pack(memory, 0, *words)
-    return Loop(shared, numpy.frombuffer(memory, numpy.int64), rows, used)
+    used, memory = [values[i] for i in arrays], bytearray(words)
+    pack(memory, _FORM.size, *[values[i] for i in numbers], *map(address, used))
+    return Loop(shared, numpy.frombuffer(memory, numpy.int64), count, used)
+
+
+def plan_of(function: Callable[..., Any], arrays: Sequence[Any], out: Array) -> Plan | None:
+    """The plan that `forward` has made for a fresh result; None where there is none, or it depends on values."""
+    values = (*arrays, out)
+    return _plans.get((getattr(function, "of", function), None, None, *_kinds_of(values)))
+
+
+def _kinds_of(values: tuple[Any, ...]) -> list[Any]:
+    """What of arguments and results tells one plan from another."""
+    return [(v.dtype, v.shape, v.strides) if v.__class__ is ndarray
+            else float if v.__class__ is float else (v.__class__, v) for v in values]
+
+
+def _place(array: Any, given: tuple[Any, ...]) -> int | None:
+    for i, value in enumerate(given):
+        if value is array:
+            return i
+    return None
 
 
 def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
-          outs: list[Array], where: list[int | None]) -> tuple[_Plan | None, bool]:
+          outs: list[Array], where: tuple[int | None, ...]) -> tuple[Plan | None, bool]:
     """Return a plan, if there can be a loop, and whether it is the same for all values of numbers."""
     kind = outs[0].dtype
     if kind is _BOOL:  # what is asked of floats
@@ -142,8 +157,11 @@ def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     if kernel is None:
         return None, exact == about
     numbers = [i for i, what in enumerate(exact) if what is float]
-    words = Struct("q" * 4 + "d" * len(numbers) + "q" * 4 * len(arrays))
-    return _Plan(kernel, rows, numbers, arrays, words.pack_into, words.size), exact == about
+    form = _FORM.pack(rows.number >= FEW, rows.number, rows.cut, rows.n)
+    own, strides = Struct("d" * len(numbers) + "q" * len(arrays)), [s for steps in rows.strides for s in steps]
+    words = form + bytes(own.size) + Struct("q" * len(strides)).pack(*strides)
+    count = rows.n if rows.number < FEW else rows.number
+    return Plan(kernel, count, numbers, arrays, words, own.pack_into), exact == about
 
 
 def _kernel(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], about: list[Any],
@@ -187,13 +205,15 @@ class _Text:
     def __init__(self, rows: tuple[str, ...]) -> None:
         self.rows = iter(rows)
         self.given = ["by_rows", "number", "cut", "n"]
+        self.strides: list[str] = []
         self.before: list[str] = []
 
     def array(self, name: str, kind: str) -> str:
         """Enter the next array; return how an element of it is written."""
         row = next(self.rows)
         at, far, near, step = (f"{name}_{part}" for part in ("at", "far", "near", "step"))
-        self.given += at, far, near, step
+        self.given.append(at)
+        self.strides += far, near, step
         size = {"row": "high - low", "each": "1"}.get(row, f"(high - low - 1) * {row} + 1")
         found = f"row_{kind}({at} + i * {far} + k * {near} + low * {step}, {size})"
         self.before.append(f"{name} = {found}" + ("[0]" if row == "each" else ""))
@@ -236,7 +256,8 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, 
     if result != "bool":
         body += [f"wrong |= not abs({f}) < np.inf" for f in found]  # a sweep looks at it then
     numbers = {f"v{i}" for i, what in enumerate(about) if what is float}
-    words = [f"{v} = " + (f"d_of_l(given[{w}])" if v in numbers else f"given[{w}]") for w, v in enumerate(text.given)]
+    words = [f"{v} = " + (f"d_of_l(given[{w}])" if v in numbers else f"given[{w}]")
+             for w, v in enumerate([*text.given, *text.strides])]
     source = "\n".join([
         "import math", f"F = np.{name}", "", "", "def kernel(start, stop, given):",
         f"    given = row_q(given, {len(words)})", *(f"    {line}" for line in words),

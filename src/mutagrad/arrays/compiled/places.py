@@ -36,6 +36,23 @@ def beside_rows(start, stop, index, size, places, wrong):
         wrong[0] = True
 
 
+def take_beside(start, stop, x, index, places, wrong, out):
+    """The same, and the elements of the matrix that are there."""
+    size = x.shape[1]
+    for r in range(start, stop):
+        row, given, at, found = x[r], index[r], places[r], out[r]
+        low, high, first = np.int64(0), np.int64(0), r * size
+        for k in range(given.size):
+            p = given[k]
+            low, high = min(low, p), max(high, p)
+            at[k] = first + p
+        if low < 0 or high >= size:
+            wrong[0] = True
+            return
+        for k in range(given.size):
+            found[k] = row[np.uint64(given[k])]
+
+
 def beside(start, stop, index, size, places, wrong):
     """The same along the second of three dimensions; `start` and `stop` count rows of what is picked."""
     m, inner = index.shape[1], index.shape[2]

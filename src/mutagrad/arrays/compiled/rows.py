@@ -100,6 +100,25 @@ def log_sum_exp_back(start, stop, x, g, total, out):
             found[j] = exp(row[j] - shift) * slope
 
 
+def extremes_back(start, stop, x, g, top, out):
+    """The adjoint of what is `top` of each row, in equal shares where several elements are; nan is any nan."""
+    for r in range(start, stop):
+        row, found, best = x[r], out[r], top[r, 0]
+        many = np.int64(0)
+        for j in range(row.size):
+            many += (row[j] == best) | ((row[j] != row[j]) & (best != best))
+        share = g[r, 0] / F(many)
+        for j in range(row.size):
+            found[j] = share if (row[j] == best) | ((row[j] != row[j]) & (best != best)) else F(0)
+
+
+def centred_times(start, stop, x, factor, mean, out):
+    for r in range(start, stop):
+        row, found, steep, middle = x[r], out[r], factor[r, 0], mean[r, 0]
+        for j in range(row.size):
+            found[j] = (row[j] - middle) * steep
+
+
 def normalise(start, stop, x, weight, bias, inner, centred, eps, mean, scale, out):
     """Rows that are normalised; the weight of element j is number j // inner, counted on over `groups` of rows."""
     groups = max(weight.size, bias.size) * inner // x.shape[1]

@@ -11,9 +11,11 @@ from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from mutagrad.arrays.compiled.memory import product_d, product_f
+
 __all__ = [
     "POINTS", "POSITIONS", "ROWS", "add_dots", "arrange", "find_corners_32", "find_corners_64", "lay_out", "multiply",
-    "put_lines"]
+    "put_lines", "room_for_product", "times_32", "times_64"]
 
 _FEATURES = get_host_cpu_features()
 BYTES = 64 if _FEATURES.get("avx512f", False) else 32 if _FEATURES.get("avx", False) else 16  # of a vector
@@ -229,6 +231,41 @@ def add_dots(g, at, apart, rows, x, places, count, length, out, to):
             for k in range(0, count, _DOTS_SINGLE):
                 _dots_single(g, row, apart, x, at, places, k, count, length, out, target, count)
         m += height
+
+
+_FIRST = np.zeros((1, 1), np.intp)  # the one tap of a weight that is a number
+
+
+@njit(**_OPTIONS)
+def room_for_product(rows, count, columns, kind):
+    """Memory that `times` needs for up to so many rows: for the result, and for itself."""
+    pitch = (columns + POSITIONS - 1) // POSITIONS * POSITIONS
+    return np.empty((rows + ROWS, pitch), kind), np.empty((rows + ROWS) * count, kind), np.arange(count) * POSITIONS
+
+
+def _times(product):
+    @njit(**_OPTIONS)
+    def times(blas, a, w, turned, lines, places, out):
+        """Write `a @ w`, or with w transposed if it is `turned`, into the first rows and columns of `out`.
+
+        By CBLAS's product, if `blas` is its address. If it is 0, by tiles: then `w`, not turned, is laid out in panels
+        of POSITIONS columns. That takes time once, and half as long as BLAS for each product with few rows.
+        """
+        rows, count, pitch = a.shape[0], a.shape[1], out.shape[1]
+        if blas != 0:
+            columns, order = (w.shape[0], 112) if turned else (w.shape[1], 111)
+            product(blas, 111, order, rows, columns, count, a.ctypes.data, count, w.ctypes.data, w.shape[1],
+                    out.ctypes.data, pitch)
+            return
+        arrange(a.reshape(rows, count, 1), _FIRST, lines, 0)
+        flat = out.reshape(-1)
+        for p in range(w.shape[0]):
+            multiply(w[p], 0, POSITIONS, places, count, lines, 0, rows, flat[p * POSITIONS:], pitch)
+
+    return times
+
+
+times_32, times_64 = _times(product_f), _times(product_d)
 
 
 @njit(**_OPTIONS)

@@ -53,7 +53,7 @@ class Workers:
         memory = numpy.zeros((MOST + 1) * _WORDS, numpy.int64)
         skip = -address(memory) % boxes.SIZE // 8
         self.words = memory[skip:skip + MOST * _WORDS].reshape(MOST, _WORDS)
-        self.address = address(self.words)
+        self.address, self.looked_at = address(self.words), memoryview(self.words)  # type: ignore[arg-type]
         self.calls: list[SimpleQueue[None]] = [SimpleQueue() for _ in range(MOST)]
         self.numbers = iter(range(MOST))
         self.started = 0
@@ -66,9 +66,9 @@ class Workers:
             except RuntimeError:  # no more can be started, or the interpreter is ending: do without
                 return
             self.started += 1
-        for awake, call in zip(self.words[:count, 1].tolist(), self.calls):
-            if not awake:
-                call.put(None)
+        for k in range(count):
+            if not self.looked_at[k, 1]:
+                self.calls[k].put(None)
 
     def _work(self) -> None:
         serve, k = native(boxes.serve), next(self.numbers, None)  # on this thread no interrupt comes in between

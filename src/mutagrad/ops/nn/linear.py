@@ -42,7 +42,7 @@ def _product(a: Array, w: Array) -> Any:
 
 def _product_and_bias(a: Array, w: Array, b: Array) -> Any:
     found = _product(a, w)
-    if found.size < large.PLENTY or not large.apply(np.add, (found, b), (), found):
+    if found.size < large.SHARED or not large.apply(np.add, (found, b), (), found):
         found += b
     return found
 

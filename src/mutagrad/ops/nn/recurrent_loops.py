@@ -1,20 +1,22 @@
-"""Recurrent layers whose steps are compiled loops: one product by BLAS and one loop a step, all memory made before.
+"""Recurrent layers whose steps are one compiled loop, all memory made before.
 
 Each of these gives what its namesake in recurrent.py does, or None where there is no loop for what it is given.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from ...arrays import np, parallel as large
-from ...arrays.blas import on_one_thread
+from ...arrays import np
+from ...arrays.blas import on_one_thread, product_address
 from ...arrays.compiled import library, steps
+from ...arrays.compiled.workers import INTERPRETED
 from ...arrays.copies import copy_in_order
 from ...base.operands import Array
 from ..shape.shape import unpack
 
-PER_STEP = 1 << 14  # elements of a step from which its rows are worth several threads
+FEW = 4  # steps for which weights are not laid out anew
+PANEL = 64  # columns of weights that are laid out together: POSITIONS of tiles.py
 
 
 def loop_for(function: Callable[..., Any], *arrays: Array) -> Any:
@@ -25,39 +27,34 @@ def loop_for(function: Callable[..., Any], *arrays: Array) -> Any:
     return library.find_for(function, arrays[0])
 
 
-def for_items(plan: Any, width: int, steps_of: Callable[[int, int], None]) -> None:
-    """Do `steps_of(first, end)` for items of the batch, which know nothing of each other; many on several threads.
+def run(loop: Any, plan: Any, width: int, w: Array, transposed: bool, *given: Any) -> None:
+    """Do all steps for the items of a batch, which know nothing of each other: many on several threads.
 
-    Meanwhile BLAS uses one: its others fall asleep during a step, and to wake them takes as long as a product.
+    For many steps the weights are laid out for products by the loop itself. A few are left to OpenBLAS, which uses one
+    thread meanwhile, since each of ours has it compute a product of its own.
     """
-    batch = max(plan.steps[0][1], plan.steps[-1][1])
-    if batch == 1 or len(plan.steps) == 1:
-        return steps_of(0, batch)
-
-    def work(free: bool) -> None:
-        if free and batch * width >= PER_STEP:
-            large.in_spans(batch, lambda part: steps_of(part.start, part.stop))
-        else:
-            steps_of(0, batch)
-
-    on_one_thread(work)
+    table = np.array([(rows.start, n) for rows, n in plan.steps])
+    batch, size = max(table[0, 1], table[-1, 1]), table[:, 1].sum() * width
+    blas = product_address(w.dtype.char) if len(table) <= FEW and not INTERPRETED else 0
+    if blas and batch > 1:
+        on_one_thread(lambda free: loop.share(batch, size if free else 0, table, blas, np.ascontiguousarray(w), *given))
+    else:
+        w = np.ascontiguousarray(w) if blas else in_panels(w.T if transposed else w)
+        loop.share(batch, size, table, blas, w, *given)
 
 
-def go_forward(plan: Any, loop: Any, h: Array, weight: Array, product: Array, arrays: Sequence[Array]) -> None:
-    """Do all steps: each is a product of the state before, and the loop over what it gives."""
-    def steps_of(first: int, end: int) -> None:
-        for rows, n in plan.steps:
-            stop = min(end, n)
-            if first < stop:
-                np.matmul(h[first:stop], weight, product[first:stop])
-                loop(first, stop, rows.start, *arrays)
-
-    for_items(plan, product.shape[1], steps_of)
+def in_panels(w: Array) -> Array:
+    """A matrix as a row for each PANEL of its columns, in which those lie row after row."""
+    rows, columns = w.shape
+    count = -(-columns // PANEL)
+    if columns < count * PANEL:
+        w = np.pad(w, ((0, 0), (0, count * PANEL - columns)))
+    return copy_in_order(w.reshape(rows, count, PANEL).swapaxes(0, 1)).reshape(count, rows * PANEL)
 
 
 def turned(w: Array, plan: Any) -> Array:
     """A transposed matrix; laid out anew where it is multiplied with often, which halves the time of small products."""
-    return copy_in_order(w.T) if len(plan.steps) > 4 else w.T
+    return copy_in_order(w.T) if len(plan.steps) > FEW else w.T
 
 
 def results(x: Array, width: int, *states: Array) -> tuple[Array, tuple[Any, ...]]:
@@ -74,12 +71,11 @@ def lstm(x: Array, h: Array, c: Array, w: Array, plan: Any) -> tuple[Array, tupl
     if plan.projected or (loop := loop_for(steps.lstm, x, h, c, w)) is None:
         return None
     n_rows, size = x.shape[0], plan.hidden
-    x, weight = np.ascontiguousarray(x), turned(w, plan)
+    x = np.ascontiguousarray(x)
     flat, (out, h, c) = results(x, size, h, c)
-    gates, product = np.empty(x.shape, x.dtype), np.empty((h.shape[0], 4 * size), x.dtype)
+    gates = np.empty(x.shape, x.dtype)
     before_h, before_c = np.empty((n_rows, size), x.dtype), np.empty((n_rows, size), x.dtype)
-    arrays = x, product, h, c, gates, before_h, before_c, out
-    go_forward(plan, loop, h, weight, product, arrays)
+    run(loop, plan, 4 * size, w, True, x, h, c, gates, before_h, before_c, out)
     return flat, (gates.reshape(n_rows, 4, size), before_h, before_c)
 
 
@@ -90,17 +86,8 @@ def lstm_reverse(g: Array, x: Array, h: Array, c: Array, w: Array, plan: Any, me
     n_rows, size = x.shape[0], plan.hidden
     dout, dh, dc = unpack(np.ascontiguousarray(g), [(n_rows, size), h.shape, c.shape])
     dh, dc, dx = dh.copy(), dc.copy(), np.empty((n_rows, 4 * size), x.dtype)
-    gates, w = gates.reshape(n_rows, 4 * size), np.ascontiguousarray(w)
-    arrays = dout, gates, before_c, dh, dc, dx
-
-    def steps_of(first: int, end: int) -> None:
-        for rows, n in reversed(plan.steps):
-            stop = min(end, n)
-            if first < stop:
-                loop(first, stop, rows.start, *arrays)
-                np.matmul(dx[rows.start + first:rows.start + stop], w, dh[first:stop])
-
-    for_items(plan, 4 * size, steps_of)
+    gates = gates.reshape(n_rows, 4 * size)
+    run(loop, plan, 4 * size, w, False, dout, gates, before_c, dh, dc, dx)
     return dx, dh, dc, dx.T @ before_h
 
 
@@ -109,12 +96,11 @@ def gru(x: Array, h: Array, w: Array, b: Array, plan: Any) -> tuple[Array, tuple
     if (loop := loop_for(steps.gru, x, h, w, b)) is None:
         return None
     n_rows, size = x.shape[0], plan.hidden
-    x, weight, b = np.ascontiguousarray(x), turned(w, plan), np.ascontiguousarray(b)
+    x, b = np.ascontiguousarray(x), np.ascontiguousarray(b)
     flat, (out, h) = results(x, size, h)
-    gates, product = np.empty(x.shape, x.dtype), np.empty((h.shape[0], 3 * size), x.dtype)
+    gates = np.empty(x.shape, x.dtype)
     part, before = np.empty((n_rows, size), x.dtype), np.empty((n_rows, size), x.dtype)
-    arrays = x, product, b, h, gates, part, before, out
-    go_forward(plan, loop, h, weight, product, arrays)
+    run(loop, plan, 3 * size, w, True, x, b, h, gates, part, before, out)
     return flat, (gates.reshape(n_rows, 3, size), part, before)
 
 
@@ -125,16 +111,6 @@ def gru_reverse(g: Array, x: Array, h: Array, w: Array, b: Array, plan: Any, mem
     n_rows, size = x.shape[0], plan.hidden
     dout, dh = unpack(np.ascontiguousarray(g), [(n_rows, size), h.shape])
     dh, dx, dstate = dh.copy(), np.empty((n_rows, 3 * size), x.dtype), np.empty((n_rows, 3 * size), x.dtype)
-    gates, w, product = gates.reshape(n_rows, 3 * size), np.ascontiguousarray(w), np.empty(h.shape, x.dtype)
-    arrays = dout, gates, part, before, dh, dx, dstate
-
-    def steps_of(first: int, end: int) -> None:
-        for rows, n in reversed(plan.steps):
-            stop = min(end, n)
-            if first < stop:
-                loop(first, stop, rows.start, *arrays)
-                np.matmul(dstate[rows.start + first:rows.start + stop], w, product[first:stop])
-                np.add(dh[first:stop], product[first:stop], dh[first:stop])
-
-    for_items(plan, 3 * size, steps_of)
+    gates = gates.reshape(n_rows, 3 * size)
+    run(loop, plan, 3 * size, w, False, dout, gates, part, before, dh, dx, dstate)
     return dx, dh, dstate.T @ before, dstate.sum(0)

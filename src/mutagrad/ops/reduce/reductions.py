@@ -6,7 +6,7 @@ from typing import Any
 
 from ...arrays import np, parallel as large, sums
 from ...arrays.bfloat16 import DIRECT, SHORT
-from ...arrays.compiled import reductions as compiled
+from ...arrays.compiled import reductions as compiled, rows as row_loops
 from ...arrays.kinds import is_frozen, is_spread, perhaps
 from ...arrays.running import accumulate
 from ...base import return_types
@@ -25,7 +25,7 @@ from ..math.elementwise import abs as abs_, cast, pow_values
 from ..select.selecting import gather
 from ..shape.shape import Dims, one_by_one, reshape, tensor_argument, whole_dim, whole_dims
 from .multiplying import product, product_rule
-from .rows import back, by_rows, count, is_large, kept_shape, one_dim, row_extreme
+from .rows import COMPILED, back, by_rows, count, is_real, kept_shape, one_dim, row_extreme
 
 SETTINGS = ("dims", "keepdim")
 
@@ -41,12 +41,13 @@ amin_dims = primitive("amin", lambda a, dims, keepdim: _reduced(np.minimum, a, d
                       x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
 var_dims = primitive("var", lambda a, dims, keepdim, correction: _variance(a, dims, keepdim, correction),
                      settings=(*SETTINGS, "correction"),
-                     x=lambda xp, g, x, dims, correction: back(xp, g, x.shape, dims) * (x - xp.mean(x, dims, True))
-                     * (2 * _per_degree(count(x.shape, dims), correction)))
+                     x=lambda xp, g, x, dims, correction: _times_distance(
+                         xp, g, x, dims, 2 * _per_degree(count(x.shape, dims), correction)))
 std_dims = primitive("std", lambda a, dims, keepdim, correction: np.sqrt(_variance(a, dims, keepdim, correction)),
                      settings=(*SETTINGS, "correction"),
-                     x=lambda xp, g, x, out, dims, correction: back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims)
-                     * (x - xp.mean(x, dims, True)) * _per_degree(count(x.shape, dims), correction))
+                     x=lambda xp, g, x, out, dims, correction: _times_distance(
+                         xp, xp.where(out == 0, 0.0, g / out), x, dims,
+                         _per_degree(count(x.shape, dims), correction)))
 cumsum_dim = primitive("cumsum", lambda a, dim: accumulate(np.add, a, dim), settings=("dim",),
                        x=lambda xp, g, dim: xp.sums_from_end(g, dim))
 cumprod_dim = primitive("cumprod", lambda a, dim: accumulate(np.multiply, a, dim), settings=("dim",),
@@ -102,7 +103,7 @@ def _reduced(ufunc: Any, a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
 def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
     """Give g to the largest (or smallest) elements, in equal shares where several are; to all nans if that is nan."""
     kept = kept_shape(x.shape, dims)
-    if is_large(xp, x) and (dim := one_dim(dims)) is not None:
+    if is_real(xp, x) and (dim := one_dim(dims)) is not None:
         return by_rows(_extremes_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
     top = xp.reshape(out, kept)
     share = xp.where((x == top) | (x != x) & (top != top), 1.0, xp.zeros_like(x))
@@ -115,6 +116,23 @@ def _extremes_back(axis: int, a: Array, g: Array, top: Array, out: Array) -> Non
     if missing.any():
         chosen |= (a != a) & missing
     np.multiply(chosen, g / np.add.reduce(chosen, axis, a.dtype, keepdims=True), out)
+
+
+def _times_distance(xp: Any, g: Any, x: Any, dims: tuple[int, ...], factor: float) -> Any:
+    """Each element's distance from the mean, times g and a factor."""
+    mean = xp.mean(x, dims, True)
+    if is_real(xp, x) and (dim := one_dim(dims)) is not None:
+        steep = g.reshape(kept_shape(x.shape, dims)) * x.dtype.type(factor)
+        return by_rows(_centred_times, (x, steep, mean), dim, len(dims))
+    return back(xp, g, x.shape, dims) * (x - mean) * factor
+
+
+def _centred_times(axis: int, a: Array, factor: Array, mean: Array, out: Array) -> None:
+    np.subtract(a, mean, out)
+    np.multiply(out, factor, out)
+
+
+COMPILED.update({_extremes_back: row_loops.extremes_back, _centred_times: row_loops.centred_times})
 
 
 def _per_degree(n: int, correction: float) -> float:

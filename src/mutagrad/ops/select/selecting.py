@@ -10,7 +10,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.compiled.library import WORTH
 from ...arrays.kinds import anywhere, is_plain, unknown
-from ...arrays.places import add_at, beside, combine, nonzero as nonzero_places, take as take_places
+from ...arrays.places import add_at, beside, combine, nonzero as nonzero_places, take as take_places, take_beside
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -197,12 +197,17 @@ def _grid(x: TensorBase, dim: int, index: TensorBase, name: str) -> tuple[Array,
 
 def _spots(x: TensorBase, dim: int, index: TensorBase, name: str) -> tuple[TensorBase, Index]:
     """The same as an index into a vector, where that can be."""
-    if (isinstance(index, TensorBase) and index._array.ndim == x._array.ndim and index._array.size >= WORTH
-            and x._array.flags.c_contiguous and is_plain(x._array)):
+    if _are_many(x, index):
         found = beside(index._array, x._array.shape, whole_dim(dim, x._array.ndim, name))
         if found is not None:
             return vector_of(x), (found,)
     return as_vector(x, _grid(x, dim, index, name))
+
+
+def _are_many(x: TensorBase, index: TensorBase) -> bool:
+    """Whether an index is worth a compiled loop, which a tensor is laid out for."""
+    return (isinstance(index, TensorBase) and index._array.ndim == x._array.ndim and index._array.size >= WORTH
+            and x._array.flags.c_contiguous and is_plain(x._array))
 
 
 @may_need_much
@@ -226,6 +231,10 @@ def _gather(input: TensorBase, dim: int, index: TensorBase) -> Any:
         return reshape(_gather(input, dim, reshape(index, 1)), ())
     if isinstance(index, TensorBase) and not index._array.size:  # in PyTorch it may have any number of dimensions
         return reshape(basic_view(flatten(input), (slice(0, 0),)), *index._array.shape)
+    if _are_many(input, index):
+        found = take_beside(input._array, index._array, whole_dim(dim, input._array.ndim, "gather"))
+        if found is not None:
+            return read(vector_of(input), found[:1], found[1])
     return read(*_spots(input, dim, index, "gather"))
 
 
@@ -266,6 +275,8 @@ def _scatter_source(x: TensorBase, index: TensorBase, src: Any, name: str) -> An
     if not isinstance(src, TensorBase):
         return src
     shape = index._array.shape
+    if src._array.shape == shape:
+        return src
     if src._array.ndim != len(shape) or any(a > b for a, b in zip(shape, src._array.shape)):
         raise ShapeError(f"{name}: index of shape {shape} exceeds the source's shape {src._array.shape}",
                          fix="a source of at least the index's shape, or a number")
