@@ -383,6 +383,35 @@ def test_threads_that_write_the_same_memory(device: str) -> None:
     assert w.tolist() == [201, 201, 201]
 
 
+@pytest.mark.parametrize("work", [lambda w, n: n.sum().item(), lambda w, n: w[2:5].add_(1)], ids=["read", "write"])
+def test_threads_that_use_what_a_program_changes_in_place(work: Callable[..., Any]) -> None:
+    w, n, stop, found = mg.zeros(64).to("xla"), mg.zeros(64).to("xla"), threading.Event(), []
+
+    def step() -> None:
+        n.add_(w.sum())
+        w.add_(1)
+
+    def works() -> None:
+        while not stop.is_set():
+            try:
+                work(w, n)
+            except Exception as error:
+                found.append(error)
+
+    compiled, other, interval = mg.compile(step), threading.Thread(target=works), sys.getswitchinterval()
+    compiled()
+    sys.setswitchinterval(1e-6)
+    try:
+        other.start()
+        for _ in range(1500):
+            compiled()
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        other.join()
+    assert not found, found[0]
+
+
 def test_programs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "PROGRAMS", 5)
     step = mg.compile(lambda x, k: x * k)
