@@ -44,15 +44,18 @@ class Packed(Cell):
 
     __slots__ = ()
 
-    @property
-    def held(self) -> Any:  # type: ignore[override]
+    def opened(self) -> Any:
         while type(found := HELD.__get__(self)) is Arena:
             found.open()
         return found
 
+    @property
+    def held(self) -> Any:  # type: ignore[override]
+        return self.opened()
+
     @held.setter
     def held(self, new: Any) -> None:
-        assert self.held is not None  # opened: the others keep theirs
+        self.opened()  # the others keep theirs
         HELD.__set__(self, new)
 
 
@@ -96,14 +99,15 @@ class Arena:
     def open(self) -> None:
         """Give each cell a value of its own."""
         with writing:
-            if self.closed:
+            self.closed = False  # an interrupt may come between two cells: what they hold is right from here on
+            if self.arrays:
                 with jax.ensure_compile_time_eval():  # also where a step is traced that reads one of them
                     values = self.layout.unpacked([array.held for array in self.arrays])
                 for made, value in zip(self.cells, values):
                     if (cell := made()) is not None and HELD.__get__(cell) is self:
                         HELD.__set__(cell, value)
                         cell.__class__ = Cell
-                self.closed, self.arrays, self.buffers = False, [], []
+                self.arrays, self.buffers = [], []
 
 
 class Packing:

@@ -27,7 +27,7 @@ from ..core.write import new_node
 from ..tensors.tensor import Tensor
 from .around import Table, address, gradients_before, on_memory, settle
 from .guards import Retrace
-from .packing import Holder, Packing
+from .packing import Holder, Packed, Packing
 from .split import RESULT, Halves, compiled_rule
 
 ndarray = numpy.ndarray
@@ -246,6 +246,8 @@ class Running:
             else:
                 targets.append(buffer.cell)
                 buffer.cell.short = None
+                if type(buffer.cell) is Packed:  # of another program, and not read by this one
+                    buffer.cell.opened()
         return targets, on_host
 
     def given_now(self, roots: list[Storage], tensors: list[Any], taken: list[Cell], values: list[Any],
