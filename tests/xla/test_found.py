@@ -771,6 +771,23 @@ def a_branch_that_writes_outside(c: Any) -> Any:
     return found
 
 
+@program
+def a_gradient_that_is_set_to_none_where_there_is_none(c: Any) -> Any:
+    a, b = T(1, 2).requires_grad_(), T(3, 4).requires_grad_()
+    optimizer, found = mg.optim.Adam([a, b], lr=0.1), []
+
+    def step(alone: bool) -> None:
+        optimizer.zero_grad()
+        (a if alone else a * b).sum().backward()
+        optimizer.step()
+
+    g = c(step)
+    for alone in (True, True, False, False, True, True, False):
+        g(alone)
+        found.append((b.grad, b.detach().clone()))
+    return found
+
+
 def test_what_a_call_does_in_python_is_counted() -> None:
     """A compiled call costs what Python does around it: calls of functions, its own and those in C, are at most so many."""
     mg.manual_seed(0)
