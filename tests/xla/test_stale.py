@@ -434,6 +434,39 @@ def a_module_imported_inside() -> Any:
     return step, setting(module, "k")
 
 
+class Times(nn.Module):
+    def __init__(self, k: float, plus: float = 0.0) -> None:
+        super().__init__()
+        self.k, self.plus = k, plus
+
+    def forward(self, x: Any) -> Any:
+        return x * self.k + self.plus
+
+
+@change
+def a_module_taken_out_of_a_sequence() -> Any:
+    model = nn.Sequential(Times(2.0), Times(3.0))
+    return lambda x: model(x), lambda: model.pop(0)
+
+
+@change
+def a_module_put_into_a_sequence() -> Any:
+    model = nn.Sequential(Times(2.0))
+    return lambda x: model(x), lambda: model.insert(0, Times(3.0))
+
+
+@change
+def a_module_taken_out_of_a_list() -> Any:
+    layers = nn.ModuleList([Times(2.0), Times(3.0)])
+    return lambda x: functools.reduce(lambda x, layer: layer(x), layers, x), lambda: layers.__delitem__(slice(1, None))
+
+
+@change
+def the_order_of_modules() -> Any:
+    layers = nn.ModuleDict({"a": Times(2.0, 1.0), "b": Times(3.0)})
+    return lambda x: functools.reduce(lambda x, layer: layer(x), layers.values(), x), lambda: layers.update({"a": layers.pop("a")})
+
+
 # ----------------------------------------------------------------------------------------------------------- containers
 
 @change

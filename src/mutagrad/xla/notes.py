@@ -440,8 +440,8 @@ _GLOBAL = [value for name, value in vars(modules).items() if name.startswith("_g
 def snapshot(module: Any) -> dict[str, Any]:
     """Return what of a module decides what it computes."""
     own = module.__dict__
-    found = {name: value for name, value in own.items() if name not in modules._TABLES}
-    found["__class__"] = type(module)
+    found = {**own, "__class__": type(module)}
+    found |= {f"the order of {table}": tuple(own.get(table, {})) for table in modules._TABLES}
     found |= {name: tuple(own.get(name, {}).values()) for name in _HOOKS}
     return found | {"global hooks": tuple(hook for table in _GLOBAL for hook in table.values())}
 
