@@ -788,6 +788,26 @@ def a_gradient_that_is_set_to_none_where_there_is_none(c: Any) -> Any:
     return found
 
 
+@program
+def results_with_gradients_of_their_own(c: Any) -> Any:
+    x, found = T(1, 2), []
+
+    def step(k: float) -> Any:
+        y = (x * k).detach().requires_grad_()
+        z = y ** 2
+        z.retain_grad()
+        z.sum().backward()
+        return y, z.detach_(), y.grad
+
+    g = c(step)
+    for k in (1.0, 1.0, 2.0):
+        y, z, grad = g(k)
+        found.append((y, y.grad, y.grad is grad, z, z.grad))
+    y = c(lambda: step(3.0)[0])()
+    (y * 5).sum().backward()
+    return found, y.grad
+
+
 def test_what_a_call_does_in_python_is_counted() -> None:
     """A compiled call costs what Python does around it: calls of functions, its own and those in C, are at most so many."""
     mg.manual_seed(0)

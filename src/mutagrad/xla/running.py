@@ -123,6 +123,7 @@ class Running:
     frees: list[bool]  # whether the history of an open result keeps values
     together: bool
     dressed: list[tuple[int, Dress]]
+    inner: list[tuple[int, Window]]  # gradients that results have got inside
     flags: list[tuple[Any, bool]]  # tensors from outside that require gradients now, or no longer
     halves: Halves | None
     jitted: Any  # the function that JAX has compiled
@@ -303,6 +304,8 @@ class Running:
                  for w, same in zip(self.returned, self.same)]
         for n, dress in self.dressed:
             found[n] = dress.on(found[n])
+        for n, window in self.inner:
+            found[n]._grad = self.tensor(window, roots, made)
         results = iter(found)
         return tree_unflatten([v[0] if v else next(results) for v in self.plain], self.spec)
 
