@@ -395,6 +395,29 @@ def a_learning_rate_of_an_optimizer_of_the_users_own() -> Any:
     return step, lambda: optimizer.param_groups[0].update(lr=3.0)
 
 
+def _descent(hooked: Callable[[Any], Any]) -> tuple[Callable[..., Any], Change]:
+    w = mg.ones(1).requires_grad_()
+    optimizer = mg.optim.SGD([w], lr=1.0)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        return w.detach().clone().sign()
+
+    return step, lambda: hooked(optimizer)(lambda optimizer, arguments, settings: w.data.fill_(7.0).requires_grad or None)
+
+
+@change
+def a_hook_before_the_steps_of_an_optimizer() -> Any:
+    return _descent(lambda optimizer: optimizer.register_step_pre_hook)
+
+
+@change
+def a_hook_after_the_steps_of_an_optimizer() -> Any:
+    return _descent(lambda optimizer: optimizer.register_step_post_hook)
+
+
 # ---------------------------------------------------------------------------------------------------- names and modules
 
 @change
