@@ -444,6 +444,7 @@ _GLOBAL = [value for library in (modules, optimizers) for name, value in vars(li
 def snapshot(module: Any) -> dict[str, Any]:
     """Return what of a module decides what it computes; of an optimizer, which hooks it has."""
     own = module.__dict__
+    found: dict[str, Any]
     if isinstance(module, Optimizer):
         found = {name: tuple(own.get(name, {}).values()) for name in _STEP_HOOKS}
     else:

@@ -120,7 +120,7 @@ class Program(Running):
             self.returned[n] = self.returned[n]._replace(leaf=False)
         self.grads = [(numbers.get(id(seen.tensor), seen.tensor), None if g is None else window(g._array))
                       for seen, g in grads]
-        self.inner = [(n, window(a)) for n, (a, same) in enumerate(zip(inner, self.same)) if a is not None and same is None]
+        self.inner = [(n, window(a)) for n, a in enumerate(inner) if a is not None and self.same[n] is None]
         values = [now.trace.values[cells[k]] for k in self.written]
         owners = [seen.array for seen, _ in grads]
         del arrays, inner, grads
