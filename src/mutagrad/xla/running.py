@@ -6,7 +6,6 @@ processor's caches, so each line that is not there counts twice.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from itertools import chain, repeat
 from sys import getrefcount
 from time import perf_counter
@@ -200,7 +199,7 @@ class Running:
         try:
             if packing is None or arena is None:
                 targets, on_host = self.targets(roots, self.written)
-                jitted, given = self.jitted, self.given_now(roots, tensors, taken, values, self.donated, cells, grads)
+                jitted, given = self.jitted, self.given_now(roots, tensors, taken, values, self.donated, grads)
                 everywhere = *targets, *cells, *residuals, *self.tables
             else:
                 targets, on_host = self.targets(roots, packing.targets)
@@ -245,19 +244,20 @@ class Running:
                 targets.append(Holder())
                 on_host.append((k, targets[-1]))
             else:
-                targets.append(buffer.cell)
-                buffer.cell.short = None
-                if type(buffer.cell) is Packed:  # of another program, and not read by this one
-                    buffer.cell.opened()
+                targets.append(cell := buffer.cell)
+                cell.short = None
+                if type(cell) is Packed:  # of another program, and not read by this one
+                    cell.opened()
         return targets, on_host
 
     def given_now(self, roots: list[Storage], tensors: list[Any], taken: list[Cell], values: list[Any],
-                  written: list[int], cells: Iterable[Cell] = (), grads: Any = ()) -> tuple[Any, ...]:
+                  written: list[int], grads: Any = ()) -> tuple[Any, ...]:
         """What XLA is given. What it changes in place is taken out of its cells: who reads one of these from here on
         waits for the new value, and who has read one before has a value that XLA must not change."""
         kept = [self.memories[k].value(roots[k], tensors) for k in self.kept]
         taken += [roots[k].buffer.cell for k in written]  # type: ignore[attr-defined]
-        taken += [cell for cell, (owner, _, _) in zip(cells, self.outputs) if owner is not None and grads is not None]
+        if grads:
+            taken += [grad._array.cell for grad in grads]
         values += [cell.held for cell in taken]
         deque(map(setattr, taken, repeat("held"), repeat(None)), 0)
         if values and max(map(getrefcount, values)) > 2:
