@@ -383,6 +383,35 @@ def test_threads_that_write_the_same_memory(device: str) -> None:
     assert w.tolist() == [201, 201, 201]
 
 
+@pytest.mark.parametrize("work", [lambda w, n: n.sum().item(), lambda w, n: w[2:5].add_(1)], ids=["read", "write"])
+def test_threads_that_use_what_a_program_changes_in_place(work: Callable[..., Any]) -> None:
+    w, n, stop, found = mg.zeros(64).to("xla"), mg.zeros(64).to("xla"), threading.Event(), []
+
+    def step() -> None:
+        n.add_(w.sum())
+        w.add_(1)
+
+    def works() -> None:
+        while not stop.is_set():
+            try:
+                work(w, n)
+            except Exception as error:
+                found.append(error)
+
+    compiled, other, interval = mg.compile(step), threading.Thread(target=works), sys.getswitchinterval()
+    compiled()
+    sys.setswitchinterval(1e-6)
+    try:
+        other.start()
+        for _ in range(1500):
+            compiled()
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        other.join()
+    assert not found, found[0]
+
+
 def test_programs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "PROGRAMS", 5)
     step = mg.compile(lambda x, k: x * k)
@@ -740,6 +769,43 @@ def a_branch_that_writes_outside(c: Any) -> Any:
         f(T(1.0, 2.0, 3.0) * sign).backward()
         found.append((w.grad, buffer.clone()))
     return found
+
+
+@program
+def a_gradient_that_is_set_to_none_where_there_is_none(c: Any) -> Any:
+    a, b = T(1, 2).requires_grad_(), T(3, 4).requires_grad_()
+    optimizer, found = mg.optim.Adam([a, b], lr=0.1), []
+
+    def step(alone: bool) -> None:
+        optimizer.zero_grad()
+        (a if alone else a * b).sum().backward()
+        optimizer.step()
+
+    g = c(step)
+    for alone in (True, True, False, False, True, True, False):
+        g(alone)
+        found.append((b.grad, b.detach().clone()))
+    return found
+
+
+@program
+def results_with_gradients_of_their_own(c: Any) -> Any:
+    x, found = T(1, 2), []
+
+    def step(k: float) -> Any:
+        y = (x * k).detach().requires_grad_()
+        z = y ** 2
+        z.retain_grad()
+        z.sum().backward()
+        return y, z.detach_(), y.grad
+
+    g = c(step)
+    for k in (1.0, 1.0, 2.0):
+        y, z, grad = g(k)
+        found.append((y, y.grad, y.grad is grad, z, z.grad))
+    y = c(lambda: step(3.0)[0])()
+    (y * 5).sum().backward()
+    return found, y.grad
 
 
 def test_what_a_call_does_in_python_is_counted() -> None:

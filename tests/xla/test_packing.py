@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -301,3 +303,87 @@ def test_an_interrupt_while_it_is_packed_loses_nothing(monkeypatch: pytest.Monke
         wanted.one_step()
     for one, other in zip(training.seen(), wanted.seen()):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+
+
+@pytest.fixture
+def two_programs(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
+    """One that changes a and b in place, whose memory is packed, and one that writes a without reading it, and changes c."""
+    monkeypatch.setattr(packing, "FEWEST", 1)
+    a, b, c = (mg.full((3,), float(k)).to("xla") for k in range(3))
+
+    def both() -> None:
+        a.add_(1)
+        b.add_(1)
+
+    def fill() -> None:
+        a.fill_(5)
+        c.add_(1)
+
+    one, other = mg.compile(both), mg.compile(fill)
+    other()
+    for _ in range(4):
+        one()
+    assert type(a._array.cell) is packing.Packed
+    return one, other, a, b, c
+
+
+def test_an_interrupt_while_an_arena_is_opened_leaves_nothing_stale(
+        two_programs: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, _, a, b, _ = two_programs
+    held, count = packing.HELD, 0
+
+    class Interrupted:
+        def __get__(self, *arguments: Any) -> Any:
+            return held.__get__(*arguments)
+
+        def __set__(self, *arguments: Any) -> None:
+            nonlocal count
+            count += 1
+            if count == 2:
+                raise KeyboardInterrupt
+            held.__set__(*arguments)
+
+    with monkeypatch.context() as patched:
+        found = Interrupted()
+        patched.setattr(packing, "HELD", type("Held", (), {"__get__": staticmethod(found.__get__),
+                                                           "__set__": staticmethod(found.__set__)}))
+        with pytest.raises(KeyboardInterrupt):
+            a.sum()
+    one()
+    assert a.tolist() == [10] * 3 and b.tolist() == [6] * 3
+
+
+def test_an_interrupt_while_what_another_program_writes_is_opened_loses_nothing(
+        two_programs: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other, a, b, c = two_programs
+
+    def interrupted(self: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(packing.Arena, "open", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            other()
+    assert [t.tolist()[0] for t in (a, b, c)] == [9, 5, 3]
+    other()
+    one()
+    assert [t.tolist()[0] for t in (a, b, c)] == [6, 6, 4]
+
+
+def test_without_assertions_what_is_written_is_not_stale() -> None:
+    source = """
+import mutagrad as mg
+from mutagrad.xla import packing
+packing.PLATFORMS, packing.FEWEST = {"cpu"}, 1
+a, b = mg.zeros(3).to("xla"), mg.zeros(3).to("xla")
+step, other = mg.compile(lambda: (a.add_(1), b.add_(1))), mg.compile(lambda: a.fill_(5))
+other()
+for _ in range(4):
+    step()
+if type(a._array.cell) is packing.Packed:
+    other()
+    step()
+    print(a.tolist(), b.tolist())
+"""
+    found = subprocess.run([sys.executable, "-O", "-c", source], capture_output=True, text=True, check=True).stdout
+    assert found.split("\n")[0] == "[6.0, 6.0, 6.0] [5.0, 5.0, 5.0]"

@@ -395,6 +395,29 @@ def a_learning_rate_of_an_optimizer_of_the_users_own() -> Any:
     return step, lambda: optimizer.param_groups[0].update(lr=3.0)
 
 
+def _descent(hooked: Callable[[Any], Any]) -> tuple[Callable[..., Any], Change]:
+    w = mg.ones(1).requires_grad_()
+    optimizer = mg.optim.SGD([w], lr=1.0)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        return w.detach().clone().sign()
+
+    return step, lambda: hooked(optimizer)(lambda optimizer, arguments, settings: w.data.fill_(7.0).requires_grad or None)
+
+
+@change
+def a_hook_before_the_steps_of_an_optimizer() -> Any:
+    return _descent(lambda optimizer: optimizer.register_step_pre_hook)
+
+
+@change
+def a_hook_after_the_steps_of_an_optimizer() -> Any:
+    return _descent(lambda optimizer: optimizer.register_step_post_hook)
+
+
 # ---------------------------------------------------------------------------------------------------- names and modules
 
 @change
@@ -432,6 +455,39 @@ def a_module_imported_inside() -> Any:
         return x * k
 
     return step, setting(module, "k")
+
+
+class Times(nn.Module):
+    def __init__(self, k: float, plus: float = 0.0) -> None:
+        super().__init__()
+        self.k, self.plus = k, plus
+
+    def forward(self, x: Any) -> Any:
+        return x * self.k + self.plus
+
+
+@change
+def a_module_taken_out_of_a_sequence() -> Any:
+    model = nn.Sequential(Times(2.0), Times(3.0))
+    return lambda x: model(x), lambda: model.pop(0)
+
+
+@change
+def a_module_put_into_a_sequence() -> Any:
+    model = nn.Sequential(Times(2.0))
+    return lambda x: model(x), lambda: model.insert(0, Times(3.0))
+
+
+@change
+def a_module_taken_out_of_a_list() -> Any:
+    layers = nn.ModuleList([Times(2.0), Times(3.0)])
+    return lambda x: functools.reduce(lambda x, layer: layer(x), layers, x), lambda: layers.__delitem__(slice(1, None))
+
+
+@change
+def the_order_of_modules() -> Any:
+    layers = nn.ModuleDict({"a": Times(2.0, 1.0), "b": Times(3.0)})
+    return lambda x: functools.reduce(lambda x, layer: layer(x), layers.values(), x), lambda: layers.update({"a": layers.pop("a")})
 
 
 # ----------------------------------------------------------------------------------------------------------- containers

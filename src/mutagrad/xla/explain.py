@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ..arrays.xla.memory import HOST
+from ..nn.module import Module
 
 COLLECTIVES = re.compile(r"= .*? (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
 
@@ -51,7 +52,7 @@ class Explanation:
         self.numbers = sum(table.site.fixed.count(()) for table in program.tables)
         self.guards = [f"{item.name} is " + ("the same" if hasattr(item.value, "_array") else repr(item.value))
                        for item in program.guards.items.values()]
-        self.modules = len(program.guards.modules)
+        self.modules = sum(isinstance(m, Module) for m, _ in program.guards.modules.values())
 
     @property
     def graph_count(self) -> int:

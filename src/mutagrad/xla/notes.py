@@ -38,6 +38,7 @@ from ..base.provenance import OURS, Where
 from ..core.storage import TensorBase
 from ..nn import module as modules
 from ..nn.module import Module
+from ..optim import optimizer as optimizers
 from ..optim.optimizer import Optimizer
 from ..tensors.tensor import Tensor
 from .asked import CLOCKS, DRAWS, GENERATORS, LOOKUPS, UNKNOWN, arguments_of, asked_by, inner, position
@@ -431,18 +432,25 @@ class Notes:
                 if type(value) in PLAIN:
                     self.watched[id(group), key] = Item(group, key, value, f"{name}'s {key}")
         self.optimizers.append(optimizer)
+        self.modules[id(optimizer)] = optimizer, snapshot(optimizer)
 
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_GLOBAL = [value for name, value in vars(modules).items() if name.startswith("_global_") and isinstance(value, dict)]
+_STEP_HOOKS = ("_step_pre_hooks", "_step_post_hooks")
+_GLOBAL = [value for library in (modules, optimizers) for name, value in vars(library).items()
+           if name.startswith("_global_") and isinstance(value, dict)]
 
 
 def snapshot(module: Any) -> dict[str, Any]:
-    """Return what of a module decides what it computes."""
+    """Return what of a module decides what it computes; of an optimizer, which hooks it has."""
     own = module.__dict__
-    found = {name: value for name, value in own.items() if name not in modules._TABLES}
-    found["__class__"] = type(module)
-    found |= {name: tuple(own.get(name, {}).values()) for name in _HOOKS}
+    found: dict[str, Any]
+    if isinstance(module, Optimizer):
+        found = {name: tuple(own.get(name, {}).values()) for name in _STEP_HOOKS}
+    else:
+        found = {**own, "__class__": type(module)}
+        found |= {f"the order of {table}": tuple(own.get(table, {})) for table in modules._TABLES}
+        found |= {name: tuple(own.get(name, {}).values()) for name in _HOOKS}
     return found | {"global hooks": tuple(hook for table in _GLOBAL for hook in table.values())}
 
 

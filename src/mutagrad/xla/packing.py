@@ -17,8 +17,7 @@ from weakref import ref
 import jax
 import jax.numpy as jnp
 
-from ..arrays.xla.memory import Cell
-from ..base.locks import new_lock
+from ..arrays.xla.memory import Cell, writing
 from .session import BUFFER
 
 PLATFORMS = {"gpu"}  # where handing over arrays takes longer than copying them
@@ -27,7 +26,6 @@ LARGEST = 1 << 25  # bytes, together: above that, copying them takes longer
 FIRST = 2  # runs before the first arena, and after one that has lasted
 LASTING = 16  # runs
 
-running = new_lock()  # what two threads give to XLA to be changed in place must not be the same
 SPARE = 3  # where memory for gradients stands among what a program is given besides what it changes
 HELD: Any = Cell.__dict__["held"]
 
@@ -46,17 +44,19 @@ class Packed(Cell):
 
     __slots__ = ()
 
-    @property
-    def held(self) -> Any:  # type: ignore[override]
+    def opened(self) -> Any:
         if type(found := HELD.__get__(self)) is Arena:
             found.open()
             return HELD.__get__(self)
         return found
 
+    @property
+    def held(self) -> Any:  # type: ignore[override]
+        return self.opened()
+
     @held.setter
     def held(self, new: Any) -> None:
-        if type(found := HELD.__get__(self)) is Arena:
-            found.open()  # the others keep theirs
+        self.opened()  # the others keep theirs
         HELD.__set__(self, new)
 
 
@@ -99,7 +99,7 @@ class Arena:
 
     def open(self) -> None:
         """Give each cell a value of its own. What an interrupt leaves undone is done when the next one is asked for."""
-        with running:
+        with writing:
             self.closed = False
             if self.arrays:
                 with jax.ensure_compile_time_eval():  # also where a step is traced that reads one of them

@@ -82,6 +82,7 @@ class Program(Running):
         returned = [v for v in found if isinstance(v, TensorBase)]
         numbers = {id(leaves[i]): n for n, i in enumerate(self.arguments)}
         arrays = [v._array for v in returned]  # as they are seen inside
+        inner = [None if v._grad is None else v._grad._array for v in returned]
         # Results that are tensors from outside: which argument, or which tensor; None for new ones.
         self.same = [numbers.get(id(v), v) if id(v) in now.tensors else None for v in returned]
         found_grads = self.differentiate(now, returned)
@@ -119,9 +120,10 @@ class Program(Running):
             self.returned[n] = self.returned[n]._replace(leaf=False)
         self.grads = [(numbers.get(id(seen.tensor), seen.tensor), None if g is None else window(g._array))
                       for seen, g in grads]
+        self.inner = [(n, window(a)) for n, a in enumerate(inner) if a is not None and self.same[n] is None]
         values = [now.trace.values[cells[k]] for k in self.written]
         owners = [seen.array for seen, _ in grads]
-        del arrays, grads
+        del arrays, inner, grads
         # Tensors that somebody keeps who is no part of the step, and on which memory they are.
         self.survivors = [(t, window(SLOTS["_array"].__get__(t)).memory - len(cells)) for t in kept_of(now)]
         replaced = self.replaced(now, made, len(cells))
@@ -131,12 +133,13 @@ class Program(Running):
         self.owners, self.twins = [owner for owner, _ in again], [twin for _, twin in again]
         self.grads_besides = [(owner, w) for owner, w in self.grads
                               if w is None or replaced.get(w.memory - len(cells)) is not owner]
-        self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None and not self.dressed
+        self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None \
+            and not self.dressed and not self.inner
         return self.spread(cells, values, made, owners) + found_grads
 
     def replaced(self, now: Session, made: list[Cell], count: int) -> dict[int, Any]:
         """Gradients that a run makes in the place of those before, whose memory it may use; of `count` memories."""
-        counted = [w.memory for w in (*self.returned, *(w for _, w in self.grads if w is not None))]
+        counted = [w.memory for w in (*self.returned, *(w for _, w in (*self.grads, *self.inner) if w is not None))]
         kept = {k for _, k in self.survivors}
         return {w.memory - count: owner for owner, w in self.grads
                 if w is not None and w.whole and counted.count(w.memory) == 1

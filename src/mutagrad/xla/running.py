@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy
 from jax.sharding import SingleDeviceSharding
 
-from ..arrays.xla.memory import HOST, Cell, Place, XArray
+from ..arrays.xla.memory import HOST, Cell, Place, XArray, writing
 from ..arrays.xla.shardings import is_spread, put
 from ..base.pytree import tree_unflatten
 from ..core.factory import make, view
@@ -26,7 +26,7 @@ from ..core.write import new_node
 from ..tensors.tensor import Tensor
 from .around import Table, address, gradients_before, on_memory, settle
 from .guards import Retrace
-from .packing import Holder, Packing, running
+from .packing import Holder, Packed, Packing
 from .split import RESULT, Halves, compiled_rule
 
 ndarray = numpy.ndarray
@@ -122,6 +122,7 @@ class Running:
     frees: list[bool]  # whether the history of an open result keeps values
     together: bool
     dressed: list[tuple[int, Dress]]
+    inner: list[tuple[int, Window]]  # gradients that results have got inside
     flags: list[tuple[Any, bool]]  # tensors from outside that require gradients now, or no longer
     halves: Halves | None
     jitted: Any  # the function that JAX has compiled
@@ -137,7 +138,7 @@ class Running:
             self.compile_ahead(roots, tensors)
         elif self.packing is not None:
             self.packing.compile_ahead()
-        with running:
+        with writing:
             return self.run(roots, tensors)
 
     def roots_of(self, tensors: list[Any]) -> list[Storage]:
@@ -192,19 +193,25 @@ class Running:
         arena = None if packing is None else packing.now(grads)
         cells = self.cells(grads)
         residuals = [] if self.halves is None else [Holder() for _ in self.halves.residuals]
-        if packing is None or arena is None:
-            jitted, given = self.jitted, self.inputs_now(roots, tensors, self.donated, self.spare(cells, grads))
-            targets, on_host = self.targets(roots, self.written)
-            everywhere = *targets, *cells, *residuals, *self.tables
-        else:
-            jitted = packing.jitted
-            given = [v.held for v in arena.arrays], *self.inputs_now(roots, tensors, packing.donated, [])
-            targets, on_host = self.targets(roots, packing.targets)
-            everywhere = *arena.arrays, *targets, *(cells[n] for n in packing.results), *self.tables
+        taken: list[Cell] = []
+        values: list[Any] = []
         begun = perf_counter() if not self.runs else 0.0
-        try:  # no interrupt comes between what XLA gives and where it is put, or memory would be lost
+        try:
+            if packing is None or arena is None:
+                targets, on_host = self.targets(roots, self.written)
+                jitted, given = self.jitted, self.given_now(roots, tensors, taken, values, self.donated, grads)
+                everywhere = *targets, *cells, *residuals, *self.tables
+            else:
+                targets, on_host = self.targets(roots, packing.targets)
+                jitted = packing.jitted
+                given = [v.held for v in arena.arrays], *self.given_now(roots, tensors, taken, values, packing.donated)
+                everywhere = *arena.arrays, *targets, *(cells[n] for n in packing.results), *self.tables
+            # no interrupt comes between what XLA gives and where it is put, or memory would be lost
             deque(map(setattr, everywhere, repeat("held"), chain.from_iterable(map(jitted, *zip(given)))), 0)
         except BaseException:
+            for cell, value in zip(taken, values):
+                if cell.held is None:
+                    cell.held = value
             for table in self.tables:
                 table.rows = []
             raise
@@ -237,23 +244,29 @@ class Running:
                 targets.append(Holder())
                 on_host.append((k, targets[-1]))
             else:
-                targets.append(buffer.cell)
-                buffer.cell.short = None
+                targets.append(cell := buffer.cell)
+                cell.short = None
+                if type(cell) is Packed:  # of another program, and not read by this one
+                    cell.opened()
         return targets, on_host
 
-    def inputs_now(self, roots: list[Storage], tensors: list[Any], written: list[int],
-                   spare: list[Any]) -> tuple[Any, ...]:
-        """What XLA is given."""
-        donated = [roots[k].buffer.cell.held for k in written]  # type: ignore[attr-defined]
-        if donated and max(map(getrefcount, donated)) > 3:  # somebody else has one of them as well
-            donated = [jnp.array(v, copy=True) for v in donated]
+    def given_now(self, roots: list[Storage], tensors: list[Any], taken: list[Cell], values: list[Any],
+                  written: list[int], grads: Any = ()) -> tuple[Any, ...]:
+        """What XLA is given. What it changes in place is taken out of its cells: who reads one of these from here on
+        waits for the new value, and who has read one before has a value that XLA must not change."""
         kept = [self.memories[k].value(roots[k], tensors) for k in self.kept]
-        return donated, kept, *self.numbers(), spare, [table.held for table in self.tables]
-
-    def spare(self, cells: list[Cell], grads: list[Any] | None) -> list[Any]:
-        """Memory for gradients: that of those before, if it is there."""
-        return [cell.held if grads is not None else put(numpy.zeros(twin.shape, twin.dtype), end)
-                for cell, (owner, _, twin), end in zip(cells, self.outputs, self.ends) if owner is not None]
+        taken += [roots[k].buffer.cell for k in written]  # type: ignore[attr-defined]
+        if grads:
+            taken += [grad._array.cell for grad in grads]
+        values += [cell.held for cell in taken]
+        deque(map(setattr, taken, repeat("held"), repeat(None)), 0)
+        if values and max(map(getrefcount, values)) > 2:
+            values[:] = [jnp.array(v, copy=True) for v in values]
+        count = len(written)
+        spare = values[count:] if grads is not None else [
+            put(numpy.zeros(twin.shape, twin.dtype), end)
+            for (owner, _, twin), end in zip(self.outputs, self.ends) if owner is not None]
+        return values[:count], kept, *self.numbers(), spare, [table.held for table in self.tables]
 
     def cells(self, grads: list[Any] | None) -> list[Cell]:
         """The memory of the results. A gradient that replaces one which nobody else has uses that one's."""
@@ -291,6 +304,8 @@ class Running:
                  for w, same in zip(self.returned, self.same)]
         for n, dress in self.dressed:
             found[n] = dress.on(found[n])
+        for n, window in self.inner:
+            found[n]._grad = self.tensor(window, roots, made)
         results = iter(found)
         return tree_unflatten([v[0] if v else next(results) for v in self.plain], self.spec)
 

@@ -313,8 +313,8 @@ class Session:
         grads, moved = [], False
         for seen in self.tensors.values():
             now = [slot.__get__(seen.tensor) for slot in SLOTS.values()]
-            if now[3] is not seen.grad:
-                grads.append((seen, now[3]))
+            if now[3] is not seen.grad or id(seen.tensor) in self.graded and id(seen.tensor) not in self.grads:
+                grads.append((seen, now[3]))  # also one that was set to what it was: in later runs it may be another
             for slot, before in zip(SLOTS.values(), seen[1:]):
                 slot.__set__(seen.tensor, before)
             moved = moved or now[0] is not seen.array or now[1] is not seen.storage and not self.is_flag(seen, now[1])

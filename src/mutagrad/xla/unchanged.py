@@ -66,7 +66,7 @@ def like(grad: Any) -> Any:
 
 def spread_of(array: Any) -> Any:
     """How an array is spread over a mesh; None where it is not."""
-    return array.cell.held.sharding if type(array) is XArray and array.cell.place.over_mesh else None
+    return array.cell.settled().sharding if type(array) is XArray and array.cell.place.over_mesh else None
 
 
 def hooks_of(leaf: Any) -> Any:

@@ -204,7 +204,7 @@ class Trace(Level):
         if cell not in self.read:
             outer = tracing(self.outer)
             if outer is None:
-                self.read[cell] = self.distinct(cell.held)
+                self.read[cell] = self.distinct(cell.settled())
             else:
                 self.read[cell] = cell.value_in(outer)
         return self.read[cell]
@@ -217,7 +217,7 @@ class Trace(Level):
         return value
 
 
-_writing = new_lock()  # while a value is given to XLA to be changed in place
+writing = new_lock()  # while values are given to XLA to be changed in place; two threads must not give the same
 
 
 def tracing(level: Any = mode) -> Trace | None:
@@ -256,7 +256,7 @@ class Cell:
 
     def settled(self) -> Any:
         """What it holds, once another thread that is writing has finished; or what is the same in every run."""
-        with _writing:
+        with writing:
             if self.held is None:
                 self.held = constant(self.known)
             return self.held
@@ -432,7 +432,7 @@ class XArray(Twinned):
             return
         window, eager = self.geometry(), tracing() is None
         if eager and twin.dtype == cell.twin.dtype:
-            with _writing:
+            with writing:
                 cell.held = _update(cell, window, new)
             return
         old = cell.value
