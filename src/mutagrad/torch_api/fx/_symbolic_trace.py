@@ -71,7 +71,8 @@ class _Patcher:
         self._changed.add((id(owner), name))
         return new or not deduplicate
 
-    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Callable[..., Any], deduplicate: bool = True) -> None:
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Callable[..., Any],
+              deduplicate: bool = True) -> None:
         """Have a name in a module's dict mean `new_fn` until the block ends; with `deduplicate`, only once."""
         if self._once(frame_dict, name, deduplicate):
             before = frame_dict.get(name, _ABSENT)
@@ -123,8 +124,8 @@ def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids:
 class Tracer(TracerBase):
     """What traces a module or a function. Modules of this package's own are steps, those of a program are gone into."""
 
-    def __init__(self, autowrap_modules: tuple[Any, ...] = (math,), autowrap_functions: tuple[Callable[..., Any], ...] = (),
-                 param_shapes_constant: bool = False) -> None:
+    def __init__(self, autowrap_modules: tuple[Any, ...] = (math,),
+                 autowrap_functions: tuple[Callable[..., Any], ...] = (), param_shapes_constant: bool = False) -> None:
         self._autowrap_search = list(autowrap_modules)
         self._autowrap_function_ids = {id(function) for function in autowrap_functions}
         self._autowrap_function_ids |= {id(value) for module in autowrap_modules for name, value in vars(module).items()
@@ -202,7 +203,8 @@ class Tracer(TracerBase):
         cache: dict[str, Any] = {}
 
         def call(module: Module, *args: Any, **kwargs: Any) -> Any:
-            _autowrap_check(patcher, getattr(getattr(module, "forward", module), "__globals__", {}), self._autowrap_function_ids)
+            names = getattr(getattr(module, "forward", module), "__globals__", {})
+            _autowrap_check(patcher, names, self._autowrap_function_ids)
             return self.call_module(module, lambda *a, **k: _orig_module_call(module, *a, **k), args, kwargs)
 
         def get(module: Module, name: str) -> Any:

@@ -172,7 +172,7 @@ class Graph:
         return _Place(self, (self._root._next if n is None else n).prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """New nodes go right behind one, so that the last comes first: from now on, or in a `with` block until its end."""
+        """New nodes go right behind one, the last of them first: from now on, or in a `with` block until its end."""
         return _Place(self, (self._root if n is None else n).append)
 
     def erase_node(self, to_erase: Node) -> None:
