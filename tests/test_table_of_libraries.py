@@ -59,3 +59,17 @@ class TestIt(unittest.TestCase):
     assert whole and {name.split(".")[-1] for name in there} == {"test_parts", "test_here_only"}
     figures = [runner.counted(here, found) for found in (there, {}, None)]
     assert [(row["passed"], row["failed"]) for row in figures] == [(1, 1), (1, 2), (1, 2)]
+
+
+def test_the_path_on_which_this_tool_is_found_is_not_the_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative one would name the folder of a suite, in which modules may be called as others are."""
+    (tmp_path / "tests/colorsys").mkdir(parents=True)
+    (tmp_path / "tests/colorsys/test_it.py").write_text("")
+    (tmp_path / "it.py").write_text("import colorsys\ncolorsys.rgb_to_hsv\n")
+    monkeypatch.setenv("PYTHONPATH", "tests")
+    monkeypatch.setattr(runner, "SCRIPTS", tmp_path)
+    monkeypatch.setattr(runner, "WORK", tmp_path)
+    library = Library("x", "1", script="it.py", settings={"ITS_OWN": "1"})
+    assert runner.script(library, Path(sys.executable), True) == ""
+    surroundings = runner.surroundings(library, Path("/somewhere/bin/python"))
+    assert "PYTHONPATH" not in surroundings and surroundings["ITS_OWN"] == "1" and surroundings["PATH"].startswith("/somewhere/bin:")

@@ -16,6 +16,7 @@ DRAWS: dict[str, Callable[[], mg.Tensor]] = {
     "poisson in double": lambda: mg.poisson((mg.arange(N) % 40 / 2).double()),
     "gamma": lambda: mg.distributions.Gamma((mg.arange(N) + 1) / 2000, 1.0).sample(),
     "binomial": lambda: mg.binomial(mg.arange(N) % 90.0, mg.arange(N) / N),
+    "binomial, hardly ever": lambda: mg.binomial(mg.full((N,), 100.0).double(), mg.logspace(-300, -2, N, dtype=mg.float64)),
     "randperm": lambda: mg.randperm(N),
     "normal, strided": lambda: mg.empty(2 * N)[::2].normal_(1.0, 2.0),
 }

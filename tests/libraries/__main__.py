@@ -66,12 +66,18 @@ def suite(library: Library, python: Path, given: Path | None) -> Path:
     return next(folder.iterdir())
 
 
+def surroundings(library: Library, python: Path) -> dict[str, str]:
+    """Return the environment variables for a library's programs: ours, but for the path on which this tool itself is found."""
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**own, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", **library.settings}
+
+
 def script(library: Library, python: Path, torch: bool) -> str:
     """Run the library's script; return "" if it ended well, or why not."""
     command = [str(python), *(() if torch else ("-m", "mutagrad", "run")), str(SCRIPTS / library.script)]
     try:
         run = subprocess.run(command, cwd=WORK, timeout=LIMIT, capture_output=True, text=True,
-                               env={**os.environ, **library.settings})
+                               env=surroundings(library, python))
     except subprocess.TimeoutExpired:
         return f"no end after {LIMIT} s"
     said = [line for line in run.stderr.splitlines() if re.match(r"[\w.]+(Error|NotSupported|Missing\w*)\b", line)]
@@ -98,8 +104,7 @@ def outcomes_of_part(library: Library, python: Path, tests: Path, torch: bool, n
     cache = WORK / f"{library.name}-{number}.cache"
     run = [str(python), "-m", *(["pytest", "--last-failed", "--last-failed-no-failures=none"] if torch else ["mutagrad", "run", "-m", "pytest"])]
     run += ["-q", "-o", f"cache_dir={cache}", "-p", "no:warnings", "--tb=short", f"--junitxml={report}"]
-    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
-    whole = ended([*run, *part], LIMIT, cwd=tests, env={**os.environ, "PATH": path, **library.settings})
+    whole = ended([*run, *part], LIMIT, cwd=tests, env=surroundings(library, python))
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
         wrong = [part for part in case if part.tag in ("failure", "error")]

@@ -59,7 +59,7 @@ LIBRARIES = (
     Library("kornia", "0.9.0", _KORNIA, "https://github.com/kornia/kornia",
             "kornia_rs packaging pillow requests certifi charset-normalizer idna urllib3 pytest-timeout typing_extensions", 0.98),
     Library("torch_geometric", "2.8.1", "test/nn test/utils test/data", "https://github.com/pyg-team/pytorch_geometric",
-            f"{_OF_GEOMETRIC} fsspec psutil pyparsing tqdm xxhash", 0.98),
+            f"{_OF_GEOMETRIC} fsspec psutil pyparsing tqdm xxhash jax jaxlib opt_einsum", 0.98),
     Library("e3nn", "0.6.0", needs="sympy mpmath opt_einsum opt_einsum_fx packaging", script="e3nn_network.py"),
     Library("tensordict", "0.15.3", needs="cloudpickle pyvers", script="tensordict_ensemble.py"),
     Library("torchrl", "0.14.1", needs="cloudpickle pyvers packaging tensordict==0.14.3", script="torchrl_ppo.py"),

@@ -135,8 +135,18 @@ def test_tensors_of_one_element_are_numbers_in_a_list() -> None:
             assert make(data).tolist() == [1, 2, 3]
     assert mg.tensor([[one, two], [number, one]]).tolist() == [[1, 2], [3, 1]]
     assert mg.tensor([mg.tensor([True]), mg.tensor([False])]).dtype is mg.bool
-    for rows in ([one, [number]], [[number], one]):  # beside a row, a row
+    row = np.array([4.0])
+    for rows in ([one, [number]], [[number], one], [one, (5.0,)], [row, one], [row, row]):  # beside a row, a row
         assert mg.tensor(rows).shape == (2, 1)
+    assert mg.tensor([np.array(1.0), 2.0]).tolist() == [1, 2]
+
+
+def test_arrays_of_one_element_are_rows_in_a_list() -> None:
+    assert mg.tensor([np.array([1.0])]).shape == (1, 1)
+    assert mg.tensor([np.ones((1, 1)), np.zeros((1, 1))]).shape == (2, 1, 1)
+    for data in ([np.array([1.0]), 2.0], [2.0, np.array([1.0])]):
+        with pytest.raises(mg.MutagradError, match="equal lengths"):
+            mg.tensor(data)
 
 
 def test_bools_after_a_size_are_sizes() -> None:

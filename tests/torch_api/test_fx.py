@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import operator
 import pickle
 from typing import Any
@@ -169,3 +170,71 @@ def test_paths_of_pytorch() -> None:
         assert None not in (Argument, Target, map_arg, GraphAppendingTracer)
         with pytest.raises(ImportError):
             import torch.fx.passes.shape_prop
+
+
+def test_a_tracer_of_a_librarys_own_puts_its_calls_in_the_places_of_modules() -> None:
+    import mutagrad.fx._symbolic_trace as st
+
+    class Summed:  # no module, but called like one
+        def __call__(self, x: Any) -> Any:
+            raise AssertionError("it is a step")
+
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.factor = nn.Linear(2, 2), nn.Parameter(mg.ones(2))
+
+        def forward(self, x: Any, *, power: int = 2) -> Any:
+            return summed(self.inner(x) * self.factor ** power)
+
+    class Tracer(fx.Tracer):
+        @st.compatibility(is_backward_compatible=True)
+        def trace(self, root: Any, concrete_args: Any = None) -> fx.Graph:
+            self.root, self.graph, parameters = root, fx.Graph(tracer_cls=type(self)), {}
+            function, args = self.create_args_for_root(type(root).forward, True, concrete_args)
+
+            @st.functools.wraps(st._orig_module_getattr)
+            def get(module: Any, name: str) -> Any:
+                return self.getattr(name, st._orig_module_getattr(module, name), parameters)
+
+            @st.functools.wraps(st._orig_module_call)
+            def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+                return self.call_module(module, lambda *a: st._orig_module_call(module, *a), args, kwargs)
+
+            with st._Patcher() as patcher:
+                patcher.patch_method(nn.Module, "__getattr__", get, deduplicate=False)
+                patcher.patch_method(nn.Module, "__call__", call, deduplicate=False)
+                patcher.patch_method(Summed, "__call__", lambda self, x: x.sum(), deduplicate=False)
+                patcher.patch_method(Summed, "__call__", get)  # once is enough
+                st._patch_wrapped_functions(patcher)
+                st._autowrap_check(patcher, type(root).forward.__globals__, self._autowrap_function_ids)
+                self.create_node("output", "output", (self.create_arg(function(*args)),), {})
+            return self.graph
+
+    summed, outer = Summed(), Outer()
+    before = dict(vars(nn.Module)), vars(Summed)["__call__"]
+    graph = Tracer().trace(outer)
+    assert described(graph) == ["placeholder x", "placeholder power", "call_module inner", "get_attr factor", "call_function pow_1",
+                                "call_function mul", "call_method sum_1", "output output"]
+    assert (dict(vars(nn.Module)), vars(Summed)["__call__"]) == before
+    x = mg.rand(3, 2)
+    same(fx.GraphModule(outer, graph)(x), (outer.inner(x) * outer.factor ** 2).sum().detach())
+    assert not isinstance(x, st.ScriptObject)
+
+
+def test_functions_of_math_are_steps() -> None:
+    graph = fx.Tracer().trace(lambda x: math.sqrt(x.sum()))
+    assert described(graph) == ["placeholder x", "call_method sum_1", "call_function sqrt", "output output"]
+    assert math.sqrt(4.0) == 2.0 and not isinstance(math.sqrt(4.0), fx.Proxy)
+
+
+def test_a_place_for_new_nodes_holds_from_the_call_on() -> None:
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    graph.inserting_after(x)
+    for function in (mg.sin, mg.cos):
+        graph.call_function(function, (x,))
+    with graph.inserting_before(x):
+        graph.placeholder("y")
+    graph.call_function(mg.tan, (x,))
+    assert [node.name for node in graph.nodes] == ["y", "x", "tan", "cos", "sin"]  # as PyTorch 2.13 has them

@@ -16,6 +16,7 @@ import math
 from importlib import import_module
 
 LARGE = 10.0  # the mean from which rejection is quicker than counting
+WHOLE = 2.0**52  # doubles from here on have no fraction
 SHRINK = 0.03310000151395798  # 0.0331 in single precision
 TAILS = (0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
          0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287)
@@ -91,7 +92,8 @@ def counted_binomial(n, p, draw):
     """How many geometric numbers it takes to pass n, less one."""
     log_rest, total, count = math.log1p(-p), 0.0, 0
     while True:
-        total += math.ceil(logarithm(uniform(draw)) / log_rest)
+        wait = logarithm(uniform(draw)) / log_rest
+        total += math.ceil(wait) if wait < WHOLE else wait  # for a p near zero it may be larger than any integer
         if total > n:
             return count
         count += 1
@@ -224,5 +226,5 @@ def source() -> str:
     parts = (logarithm, one_gamma, counted_poisson, rejected_poisson, one_poisson, counted_binomial, tail,
              rejected_binomial, one_binomial)
     read = import_module("inspect").getsource  # which takes long to import
-    constants = f"LARGE, SHRINK = {LARGE}, {SHRINK}\nTAILS = {TAILS}\n"
+    constants = f"LARGE, WHOLE, SHRINK = {LARGE}, {WHOLE}, {SHRINK}\nTAILS = {TAILS}\n"
     return "\n\n".join([constants + TWISTER, *(f"@njit(error_model='numpy')\n{read(part)}" for part in parts)])

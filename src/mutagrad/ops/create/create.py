@@ -217,14 +217,18 @@ def _only_type(data: Any) -> Any:
 
 
 def _unwrapped(data: Any) -> Any:
-    """Nested sequences, with arrays for tensors; one of a single element is a number where no row is beside it."""
+    """Nested sequences, with arrays for tensors; one of a single element is a number where no row is beside it.
+
+    Lists are rows, and so are NumPy's arrays, of one element too, as they are for PyTorch.
+    """
     if isinstance(data, Tensor):
         return _values(data)
     if not isinstance(data, SEQUENCES):
         return data
     items = [_unwrapped(v) for v in data]
-    numbers = not any(isinstance(v, list) for v in items)
-    return [v.reshape(()) if numbers and isinstance(v, np.ndarray) and v.size == 1 else v for v in items]
+    if any(isinstance(item, list) or isinstance(v, np.ndarray) and v.ndim for item, v in zip(items, data)):
+        return items
+    return [v.reshape(()) if isinstance(v, np.ndarray) and v.size == 1 else v for v in items]
 
 
 def inferred(data: Any) -> DType:

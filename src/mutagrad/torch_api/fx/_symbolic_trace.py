@@ -1,11 +1,12 @@
 """Tracing: a function is called with stand-ins for its arguments, and what it does with them is written down."""
 from __future__ import annotations
 
+import functools
 import inspect
+import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from ...base.errors import BadArgument, BadValue
@@ -14,6 +15,7 @@ from ...nn.module import Module
 from ...nn.parameter import Parameter
 from ...ops.shape.introspection import _assert
 from ...tensors.tensor import Tensor
+from ..unavailable.symbols import ScriptObject
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Target, has_side_effect
@@ -21,10 +23,18 @@ from .proxy import Proxy, TracerBase, _tracer_of
 
 has_side_effect(_assert)
 
-__all__ = ["Tracer", "symbolic_trace", "wrap"]
+# What is not public is for tracers of libraries' own, which write `Tracer.trace` anew.
+__all__ = ["FunctionType", "Proxy", "ScriptObject", "Tracer", "compatibility", "functools", "symbolic_trace", "wrap"]
 
 _wrapped: dict[tuple[int, str], dict[str, Any]] = {}  # names in modules whose calls are steps of their own
 _lock = new_lock()  # while something is traced, modules are called in another way
+_orig_module_call, _orig_module_getattr = Module.__call__, Module.__getattr__
+_ABSENT = object()
+
+
+def compatibility(is_backward_compatible: bool) -> Callable[[Any], Any]:
+    """Return a decorator that leaves a function as it is: in PyTorch, what it says is asked by PyTorch's tests."""
+    return lambda function: function
 
 
 def wrap(fn_or_name: Any) -> Any:
@@ -38,7 +48,7 @@ def wrap(fn_or_name: Any) -> Any:
 
 
 def _as_step(function: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(function)
+    @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         tracer = _tracer_of((args, kwargs))
         if tracer is None:
@@ -48,12 +58,79 @@ def _as_step(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+class _Patcher:
+    """A block in which names of classes and modules mean something else. Other threads that trace wait for its end."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+        self._changed: set[tuple[int, str]] = set()
+        self._searched: set[int] = set()
+
+    def _once(self, owner: Any, name: str, deduplicate: bool) -> bool:
+        new = (id(owner), name) not in self._changed
+        self._changed.add((id(owner), name))
+        return new or not deduplicate
+
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Callable[..., Any],
+              deduplicate: bool = True) -> None:
+        """Have a name in a module's dict mean `new_fn` until the block ends; with `deduplicate`, only once."""
+        if self._once(frame_dict, name, deduplicate):
+            before = frame_dict.get(name, _ABSENT)
+            self._undo.append(lambda: frame_dict.pop(name) if before is _ABSENT else frame_dict.update({name: before}))
+            frame_dict[name] = new_fn
+
+    def patch_method(self, cls: type, name: str, new_fn: Callable[..., Any], deduplicate: bool = True) -> None:
+        """Have a method of a class, its own or an inherited one, be `new_fn` until the block ends."""
+        if self._once(cls, name, deduplicate):
+            before = vars(cls).get(name, _ABSENT)
+            self._undo.append(lambda: delattr(cls, name) if before is _ABSENT else setattr(cls, name, before))
+            setattr(cls, name, new_fn)
+
+    def visit_once(self, thing: Any) -> bool:
+        """Whether it is asked for the first time about a thing."""
+        new = id(thing) not in self._searched
+        self._searched.add(id(thing))
+        return new
+
+    def __enter__(self) -> _Patcher:
+        _lock.acquire()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            while self._undo:
+                self._undo.pop()()
+        finally:
+            self._changed.clear()
+            self._searched.clear()
+            _lock.release()
+
+
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Have calls of functions that `wrap` named be steps."""
+    for (_, name), names in _wrapped.items():
+        if name in names:
+            patcher.patch(names, name, _as_step(names[name]))
+
+
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+    """Have calls of these functions be steps, under whatever public name a module's dict has them."""
+    if patcher.visit_once(frame_dict):
+        for name, value in list(frame_dict.items()):
+            if not name.startswith("_") and callable(value) and id(value) in function_ids:
+                patcher.patch(frame_dict, name, _as_step(value))
+
+
 class Tracer(TracerBase):
     """What traces a module or a function. Modules of this package's own are steps, those of a program are gone into."""
 
-    def __init__(self, autowrap_modules: tuple[Any, ...] = (), autowrap_functions: tuple[Callable[..., Any], ...] = (),
-                 param_shapes_constant: bool = False) -> None:
-        self.autowrap_functions = autowrap_functions
+    def __init__(self, autowrap_modules: tuple[Any, ...] = (math,),
+                 autowrap_functions: tuple[Callable[..., Any], ...] = (), param_shapes_constant: bool = False) -> None:
+        self._autowrap_search = list(autowrap_modules)
+        self._autowrap_function_ids = {id(function) for function in autowrap_functions}
+        self._autowrap_function_ids |= {id(value) for module in autowrap_modules for name, value in vars(module).items()
+                                        if not name.startswith("_") and callable(value)}
+        self.tensor_attrs: dict[Any, str] = {}
         self.scope: Any = None
         self.module_stack = {}
         self.root: Module = Module()
@@ -92,17 +169,22 @@ class Tracer(TracerBase):
     def create_arg(self, a: Any) -> Any:
         """Tensors are attributes of the root: of their own name, or of a new one for those that have none."""
         if isinstance(a, Tensor):
-            name = self._tensors.get(id(a))
+            name = self._name_of(a)
             if name is None:
-                number = sum(n.startswith("_tensor_constant") for n in self._tensors.values())
-                name = f"_tensor_constant{number}"
+                number = sum(n.startswith("_tensor_constant") for n in self.tensor_attrs.values())
+                self.tensor_attrs[a] = name = f"_tensor_constant{number}"
                 setattr(self.root, name, a)
-                self._tensors[id(a)] = name
-                self._kept.append(a)
             return self.create_node("get_attr", name, (), {})
         if isinstance(a, Module):
             return self.create_node("get_attr", self.path_of_module(a), (), {})
         return super().create_arg(a)
+
+    def _name_of(self, tensor: Tensor) -> str | None:
+        for named in (self.root.named_parameters, self.root.named_buffers):
+            for name, value in named():
+                if value is tensor:
+                    return name
+        return self.tensor_attrs.get(tensor)
 
     # ---------------------------------------------------------------------------------------------------------- tracing
 
@@ -114,23 +196,37 @@ class Tracer(TracerBase):
             self.root, function = Module(), root
         self.graph = Graph(tracer_cls=type(self))
         self.root_module_name = type(self.root).__name__
-        self._kept: list[Any] = []
-        self._tensors = {id(value): f"{path}.{name}" if path else name for path, module in self.root.named_modules()
-                         for table in (vars(module), module._buffers, module._parameters)
-                         for name, value in table.items() if isinstance(value, Tensor)}
-        args, kwargs = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
-        with _lock, self._patched(function):
-            result = function(*args, **kwargs)
+        self.tensor_attrs = {value: f"{path}.{name}" if path else name for path, module in self.root.named_modules()
+                             for name, value in vars(module).items() if isinstance(value, Tensor)}
+        names = getattr(inspect.unwrap(function), "__globals__", {})
+        function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
+        cache: dict[str, Any] = {}
+
+        def call(module: Module, *args: Any, **kwargs: Any) -> Any:
+            names = getattr(getattr(module, "forward", module), "__globals__", {})
+            _autowrap_check(patcher, names, self._autowrap_function_ids)
+            return self.call_module(module, lambda *a, **k: _orig_module_call(module, *a, **k), args, kwargs)
+
+        def get(module: Module, name: str) -> Any:
+            return self.getattr(name, _orig_module_getattr(module, name), cache)
+
+        with _Patcher() as patcher:
+            patcher.patch_method(Module, "__call__", call, deduplicate=False)
+            patcher.patch_method(Module, "__getattr__", get, deduplicate=False)
+            _patch_wrapped_functions(patcher)
+            for found in (names, *(vars(module) for module in self._autowrap_search)):
+                _autowrap_check(patcher, found, self._autowrap_function_ids)
+            result = function(*args)
         self.create_node("output", "output", (self.create_arg(result),), {})
         return self.graph
 
     def create_args_for_root(self, root_fn: Callable[..., Any], is_module: bool,
-                             concrete_args: dict[str, Any] | None = None) -> tuple[list[Any], dict[str, Any]]:
-        """Return stand-ins for the arguments of what is traced."""
+                             concrete_args: dict[str, Any] | None = None) -> tuple[Callable[..., Any], list[Any]]:
+        """Return what is traced as a function of positional arguments, and stand-ins for these."""
         given = concrete_args or {}
         parameters = list(inspect.signature(root_fn).parameters.values())
         args: list[Any] = [self.root] if is_module else []
-        kwargs: dict[str, Any] = {}
+        by_name: dict[str, Any] = {}
         for p in parameters[len(args):]:
             stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
             if p.name in given:
@@ -140,37 +236,10 @@ class Tracer(TracerBase):
                 value = self.create_proxy("placeholder", stars + p.name, default, {},
                                           type_expr=None if p.annotation is p.empty else p.annotation)
             if p.kind is p.KEYWORD_ONLY:
-                kwargs[p.name] = value
+                by_name[p.name] = value
             elif not stars:
                 args.append(value)
-        return args, kwargs
-
-    @contextmanager
-    def _patched(self, function: Callable[..., Any]) -> Iterator[None]:
-        """A block in which calls of modules, and their parameters, go through this tracer."""
-        call, get = Module.__call__, Module.__getattr__
-        cache: dict[str, Any] = {}
-
-        def call_traced(module: Module, *args: Any, **kwargs: Any) -> Any:
-            return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
-
-        def get_traced(module: Module, name: str) -> Any:
-            return self.getattr(name, get(module, name), cache)
-
-        changed = [(names, name, names[name]) for (_, name), names in _wrapped.items() if name in names]
-        own = getattr(inspect.unwrap(function), "__globals__", {})
-        alone = {id(function) for function in self.autowrap_functions}
-        changed += [(own, name, value) for name, value in own.items() if id(value) in alone]
-        try:
-            Module.__call__ = call_traced  # type: ignore[method-assign,assignment]
-            Module.__getattr__ = get_traced  # type: ignore[method-assign]
-            for names, name, value in changed:
-                names[name] = _as_step(value)
-            yield
-        finally:
-            Module.__call__, Module.__getattr__ = call, get  # type: ignore[method-assign]
-            for names, name, value in changed:
-                names[name] = value
+        return functools.partial(root_fn, **by_name) if by_name else root_fn, args
 
     def create_proxy(self, kind: str, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any],
                      name: str | None = None, type_expr: Any = None, proxy_factory_fn: Any = None) -> Proxy:

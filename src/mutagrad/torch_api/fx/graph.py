@@ -5,7 +5,6 @@ import builtins
 import keyword
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...base.errors import BadValue
@@ -65,13 +64,27 @@ class _Nodes:
         return sum(1 for _ in self)
 
 
+class _Place:
+    """Where new nodes of a graph go, from when it is made; leaving its block brings back where they went before."""
+
+    def __init__(self, graph: Graph, insert: Callable[[Node], None]) -> None:
+        self.graph, self.before = graph, graph._insert
+        graph._insert = insert
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        self.graph._insert = self.before
+
+
 class Graph:
     """Calls in order: placeholders first, the output last. New ones go before the end, or where a block says."""
 
     def __init__(self, owning_module: Any = None, tracer_cls: type | None = None,
                  tracer_extras: dict[str, Any] | None = None) -> None:
         self._root = Node(self, "", "root", "", (), {})
-        self._before = self._root
+        self._insert: Callable[[Node], None] = self._root.prepend
         self._names = _Names()
         self.owning_module, self._tracer_cls, self._codegen = owning_module, tracer_cls, CodeGen()
 
@@ -96,7 +109,7 @@ class Graph:
         path = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
         node = Node(self, self._names.fresh(name or path), op, target, args or (), kwargs or {},
                     type_expr)
-        self._before.prepend(node)
+        self._insert(node)
         return node
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
@@ -155,20 +168,12 @@ class Graph:
     # --------------------------------------------------------------------------------------------------------- changes
 
     def inserting_before(self, n: Node | None = None) -> Any:
-        """Return a block in which new nodes go before one."""
-        return self._inserting(self._root._next if n is None else n)
+        """New nodes go before one: from now on, or in a `with` block until its end."""
+        return _Place(self, (self._root._next if n is None else n).prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """Return a block in which new nodes go behind one."""
-        return self._inserting((self._root if n is None else n)._next)
-
-    @contextmanager
-    def _inserting(self, place: Node) -> Iterator[None]:
-        before, self._before = self._before, place
-        try:
-            yield
-        finally:
-            self._before = before
+        """New nodes go right behind one, the last of them first: from now on, or in a `with` block until its end."""
+        return _Place(self, (self._root if n is None else n).append)
 
     def erase_node(self, to_erase: Node) -> None:
         """Remove a node that nobody uses."""

@@ -30,6 +30,10 @@ class FakeTensor(_Traced):
     """A tensor without memory, as compilers use it; there are none."""
 
 
+class ScriptObject(_Traced):
+    """An object of TorchScript's; there are none."""
+
+
 def get_proxy_mode() -> None:
     """Return what is being traced: nothing."""
 
