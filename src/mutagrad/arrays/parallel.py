@@ -93,6 +93,8 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
     """
     if not is_plain(out, *arrays):
         return False
+    if (check := getattr(function, "check", None)) is not None:
+        check(*arrays)
     keep_memory()
     if not fresh:
         arrays = tuple([a if a is out else read_first(a, out) for a in arrays])
@@ -103,8 +105,7 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
     if loop is None and choice.on:
         near = [_near(a, out) for a in arrays]
         loop = loops.forward(function, near, settings, out, fresh) if any(map(is_not, near, arrays)) else None
-    if loop is not None:
-        loop.run(get_num_threads() if out.size >= SHARED else 1)
+    if loop is not None and loop.run(get_num_threads() if out.size >= SHARED else 1):
         return True
     return out.size >= LARGE and _apply_by_numpy(function, arrays, settings, out)
 
@@ -196,8 +197,7 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
         near = [_near(v, first) for v in (g, *saved)]
         if any(map(is_not, near, (g, *saved))):
             loop = loops.backward(rules, xp, near[0], near[1:], inputs, outs)
-    if loop is not None:
-        loop.run(get_num_threads() if g.size >= SHARED else 1)
+    if loop is not None and loop.run(get_num_threads() if g.size >= SHARED else 1):
         return outs
     vectors = [flat(v, shape) if isinstance(v, np.ndarray) else v for v in saved]
     incoming = flat(g, shape)

@@ -61,14 +61,18 @@ RAW.zeros_like = np.zeros_like
 
 def _divisible(name: str, function: Callable[..., Array]) -> Any:
     """Integers have no infinity to give: PyTorch refuses what NumPy makes 0. Booleans are not divided."""
-    def forward(a: Array, b: Array) -> Any:
-        if b.dtype.kind in "iu" and a.size and anywhere(b == 0):
+    def check(a: Array, b: Array) -> None:
+        if b.dtype.kind in "iu" and a.size and quotients.has_zero(b):
             raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero",
                                  why="integers have no infinity", fix="x.float() / y, or y.clamp(min=1)")
         if b.dtype.kind == "b":
             raise TypeError  # it becomes the usual error about types
+
+    def forward(a: Array, b: Array) -> Any:
+        check(a, b)
         return function(a, b)
 
+    forward.check, forward.of = check, function  # type: ignore[attr-defined]
     return forward
 
 
@@ -76,7 +80,7 @@ def _trunc_quotient(a: Array, b: Array) -> Any:
     if a.dtype.kind == "f":
         return np.trunc(a / b)
     quotient = np.floor_divide(a, b)
-    return quotient + ((quotient < 0) & (quotient * b != a))
+    return np.where((quotient < 0) & (quotient * b != a), quotient + 1, quotient)
 
 
 def _power(a: Array, b: Array) -> Any:
