@@ -7,7 +7,7 @@ Whoever cuts has to ask what NumPy asks for one call: whether writing one part c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import isfinite, prod
 from operator import is_not
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "apply", "as
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
+FEW_PARTS, SHORT_PART = 64, 16  # arrays that are joined one by one, of pieces that are at least so many elements
 # NumPy's own that call the C library, or branch, for each element.
 SLOW = {np.logaddexp, np.log1p, np.sign, np.deg2rad, np.rad2deg}
 
@@ -123,6 +124,26 @@ def assign(target: Array, value: Array) -> None:
     plain = value.dtype is target.dtype and target.dtype.kind in "fciu"
     if not plain or not choice.on or not apply(np.positive, (value,), (), target, True):
         _in_rows(lambda v, out: out.__setitem__(..., v), (value,), target)
+
+
+def join(arrays: Sequence[Array], dim: int) -> Any:
+    """Do as np.concatenate; large ones part by part, on several threads."""
+    first = arrays[0]
+    shape = list(first.shape)
+    shape[dim] = sum(a.shape[dim] for a in arrays if a.ndim == first.ndim)
+    alike = all(a.ndim == first.ndim and a.dtype is first.dtype and a.shape[:dim] == first.shape[:dim]
+                and a.shape[dim + 1:] == first.shape[dim + 1:] for a in arrays)
+    if (sum(a.size for a in arrays) < PLENTY or len(arrays) > FEW_PARTS or not alike or not is_plain(*arrays)
+            or min(prod(a.shape[dim:]) for a in arrays) < SHORT_PART):
+        return np.concatenate(arrays, dim)
+    keep_memory()
+    out = np.empty(shape, first.dtype)
+    start = 0
+    for a in arrays:
+        end = start + a.shape[dim]
+        assign(out[(slice(None),) * dim + (slice(start, end),)], a)
+        start = end
+    return out
 
 
 def _apply_by_numpy(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],

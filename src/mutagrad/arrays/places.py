@@ -348,3 +348,26 @@ def _sparse_product() -> Any:
     except Exception:  # no SciPy, or one that keeps it elsewhere
         return None
     return found if total.tolist() == [1, 6] else None
+
+
+# ------------------------------------------------------------------------------------------------------ parts of arrays
+
+def triangle(a: Array, diagonal: int, lower: bool) -> Any:
+    """Return matrices with zeros above a diagonal, or below it."""
+    found = _as_moved(kernels.triangle, a.size, a) if a.ndim > 1 else None
+    if found is None:
+        return np.tril(a, diagonal) if lower else np.triu(a, diagonal)
+    loop, moved = found
+    out = np.empty(a.shape, a.dtype)
+    n, m = a.shape[-2:]
+    loop.share(a.size // m, a.size, moved.reshape(-1, n, m), diagonal, lower, out.view(moved.dtype).reshape(-1, n, m))
+    return out
+
+
+def sum_bags(a: Array, rows: Array, ends: Array) -> Any:
+    """Return the sums of rows in bags, each of which begins where the one before ends; None where there is no loop."""
+    if a.ndim != 2 or (loop := _loop(kernels.add_bags, rows.size * a.shape[1], a.dtype, a, rows, ends)) is None:
+        return None
+    out = np.empty((ends.size, a.shape[1]), a.dtype)
+    loop.share(ends.size, rows.size * a.shape[1], a, rows, ends, out)
+    return out

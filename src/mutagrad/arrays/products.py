@@ -9,6 +9,7 @@ from .allocator import keep_memory
 from .blas import on_one_thread, product_address
 from .compiled import gemm
 from .numpy import np
+from .parallel import PLENTY, evaluate
 from .threads import in_spans
 
 FEW_ROWS = range(2, 33)  # rows on the left for which a product from the other side is faster
@@ -85,4 +86,7 @@ def _side_by_side(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]
     for term, a in zip(terms, arrays):
         kept = [term.index(c) for c in result if c in term]
         spread.append(a.transpose(kept)[tuple(slice(None) if c in term else None for c in result)])
-    return np.multiply(*spread)
+    shape, kind = np.broadcast_shapes(*(a.shape for a in spread)), arrays[0].dtype
+    if prod(shape) < PLENTY or arrays[1].dtype is not kind:
+        return np.multiply(*spread)
+    return evaluate(np.multiply, tuple(spread), (), shape, kind)

@@ -144,7 +144,7 @@ _TWO = {"add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "divide"
         "maximum": "larger_B({}, {})", "minimum": "smaller_B({}, {})", "logaddexp": "logaddexp_B({}, {})",
         "copysign": "F(math.copysign({}, {}))", "hypot": "hypot_B({}, {})"}
 _ONE = {"negative": "-{}", "positive": "{}", "absolute": "abs({})", "fabs": "abs({})", "square": "{0} * {0}",
-        "reciprocal": "F(1.0) / {}", "sqrt": "sqrt_B({})", "exp": "exp_B({})", "log": "log_B({})",
+        "reciprocal": "F(1.0) / {}", "sqrt": "sqrt_B({})", "exp": "exp_B({})", "exp2": "exp2_B({})", "log": "log_B({})",
         "expm1": "expm1_B({})", "log1p": "log1p_B({})", "tanh": "tanh_B({})", "sign": "sign_B({})",
         "deg2rad": "{} * F(0.017453292519943295)",
         "rad2deg": "{} * F(57.29577951308232)", "floor": "np.floor({})", "ceil": "np.ceil({})",
@@ -154,6 +154,7 @@ _WHOLE = {"add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "maxim
           "minimum": "min({}, {})", "negative": "-{}", "positive": "{}", "square": "{0} * {0}",
           "absolute": "{0} if {0} > 0 else -{0}", "sign": "({0} > 0) - ({0} < 0)", "bitwise_and": "{} & {}",
           "bitwise_or": "{} | {}", "bitwise_xor": "{} ^ {}", "invert": "~{}"}
+_TURNS = "sin", "cos", "tan"
 _ASKS = {"greater": "{} > {}", "greater_equal": "{} >= {}", "less": "{} < {}", "less_equal": "{} <= {}",
          "equal": "{} == {}", "not_equal": "{} != {}", "isnan": "{0} != {0}", "isinf": "abs({}) == np.inf",
          "isfinite": "abs({}) < np.inf", "signbit": "math.copysign(F(1.0), {}) < F(0.0)"}
@@ -180,6 +181,9 @@ def _apply(tape: Tape, name: str, inputs: Sequence[Any]) -> Symbol:
             raise Unknown(name)
         return Symbol(tape, tape.step(f"F({_WHOLE[name].format(*floats)})"), ndim=ndim)
     text = _TWO.get(name) or _ONE.get(name)
+    if text is None and name in _TURNS and tape.bits == 64:  # NumPy has vectors of these for float32 alone
+        tape.doubts.append(f"abs({floats[0]}) > 1e6")
+        text = f"{name}_64({{}})"
     if text is None:
         raise Unknown(name)
     return Symbol(tape, tape.step(text.replace("_B(", f"_{tape.bits}(").format(*floats)), ndim=ndim)

@@ -115,6 +115,18 @@ def add_slices(start, stop, x, rows, values):
                 row[i] += more[i]
 
 
+def add_bags(start, stop, x, rows, ends, out):
+    """The sums of rows in bags, each of which begins where the one before ends."""
+    for b in range(start, stop):
+        found = out[b]
+        for i in range(found.size):
+            found[i] = 0
+        for k in range(ends[b - 1] if b else 0, ends[b]):
+            row = x[rows[k]]
+            for i in range(found.size):
+                found[i] += row[i]
+
+
 def multiply(start, stop, cuts, x, places, values):
     given, more = places[cuts[start]:cuts[stop]], values[cuts[start]:cuts[stop]]
     for k in range(given.size):
@@ -189,3 +201,17 @@ def insert(start, stop, sequence, values, right, out):
             a = row[at]
             before = not ((v < a) | (a != a) & (v == v)) if right else (a < v) | (v != v) & (a == a)
             found[k] = np.int64(at) + before
+
+
+def triangle(start, stop, x, diagonal, lower, out):
+    """What lies in matrices below a diagonal and on it, or above it and on it; `start` and `stop` count rows."""
+    n, m = x.shape[1], x.shape[2]
+    for r in range(start, stop):
+        row, found = x[r // n, r % n], out[r // n, r % n]
+        edge = min(max(r % n + diagonal + lower, 0), m)
+        left, right, zeros = (row[:edge], found[:edge], found[edge:]) if lower else (
+            row[edge:], found[edge:], found[:edge])
+        for k in range(left.size):
+            right[k] = left[k]
+        for k in range(zeros.size):
+            zeros[k] = 0

@@ -51,11 +51,8 @@ def l_of_d(x):
 
 
 @njit(**_OPTIONS)
-def exp_32(x):
-    x = min(max(x, f(-104.0)), f(88.8))
-    n = np.floor(x * f(1.44269504) + f(0.5))
-    r = x - n * f(0.693359375)
-    r = r - n * f(-2.12194440e-4)
+def _power_of_two_32(r, n):
+    """exp(r) * 2 ** n, for a small r."""
     p = f(1.9875691500e-4)
     p = p * r + f(1.3981999507e-3)
     p = p * r + f(8.3334519073e-3)
@@ -71,11 +68,22 @@ def exp_32(x):
 
 
 @njit(**_OPTIONS)
-def exp_64(x):
-    x = min(max(x, d(-746.0)), d(709.9))
-    n = np.floor(x * d(1.4426950408889634) + d(0.5))
-    r = x - n * d(6.93145751953125e-1)
-    r = r - n * d(1.42860682030941723212e-6)
+def exp_32(x):
+    x = min(max(x, f(-104.0)), f(88.8))
+    n = np.floor(x * f(1.44269504) + f(0.5))
+    r = x - n * f(0.693359375)
+    return _power_of_two_32(r - n * f(-2.12194440e-4), n)
+
+
+@njit(**_OPTIONS)
+def exp2_32(x):
+    x = min(max(x, f(-151.0)), f(128.1))
+    n = np.floor(x + f(0.5))
+    return _power_of_two_32((x - n) * f(0.693147181), n)
+
+
+@njit(**_OPTIONS)
+def _power_of_two_64(r, n):
     p = d(1.0 / 6227020800.0)
     p = p * r + d(1.0 / 479001600.0)
     p = p * r + d(1.0 / 39916800.0)
@@ -94,6 +102,80 @@ def exp_64(x):
     low = d_of_l(np.int64((half + np.int64(1023)) << np.int64(52)))
     high = d_of_l(np.int64((n - half + np.int64(1023)) << np.int64(52)))
     return p * low * high
+
+
+@njit(**_OPTIONS)
+def exp_64(x):
+    x = min(max(x, d(-746.0)), d(709.9))
+    n = np.floor(x * d(1.4426950408889634) + d(0.5))
+    r = x - n * d(6.93145751953125e-1)
+    return _power_of_two_64(r - n * d(1.42860682030941723212e-6), n)
+
+
+@njit(**_OPTIONS)
+def exp2_64(x):
+    x = min(max(x, d(-1076.0)), d(1024.1))
+    n = np.floor(x + d(0.5))
+    return _power_of_two_64((x - n) * d(0.69314718055994531), n)
+
+
+@njit(**_OPTIONS)
+def _quarters_64(x):
+    """How many quarters of a turn are in an angle, and the rest of it: for those below a million."""
+    n = np.floor(x * d(0.63661977236758134) + d(0.5))
+    r = x - n * d(1.5707963267341256)  # pi / 2 in three parts, the first two of which have 33 bits
+    r = r - n * d(6.077100506303966e-11)
+    return np.int64(n), r - n * d(2.0222662487959506e-21)
+
+
+@njit(**_OPTIONS)
+def _small_sine_64(r):
+    z = r * r
+    p = d(1.0 / 355687428096000.0)
+    p = p * z + d(-1.0 / 1307674368000.0)
+    p = p * z + d(1.0 / 6227020800.0)
+    p = p * z + d(-1.0 / 39916800.0)
+    p = p * z + d(1.0 / 362880.0)
+    p = p * z + d(-1.0 / 5040.0)
+    p = p * z + d(1.0 / 120.0)
+    p = p * z + d(-1.0 / 6.0)
+    return r + r * z * p
+
+
+@njit(**_OPTIONS)
+def _small_cosine_64(r):
+    z = r * r
+    p = d(1.0 / 20922789888000.0)
+    p = p * z + d(-1.0 / 87178291200.0)
+    p = p * z + d(1.0 / 479001600.0)
+    p = p * z + d(-1.0 / 3628800.0)
+    p = p * z + d(1.0 / 40320.0)
+    p = p * z + d(-1.0 / 720.0)
+    p = p * z + d(1.0 / 24.0)
+    return (d(1.0) - d(0.5) * z) + z * z * p
+
+
+@njit(**_OPTIONS)
+def sin_64(x):
+    n, r = _quarters_64(x)
+    found = _small_cosine_64(r) if n & 1 else _small_sine_64(r)
+    found = -found if n & 2 else found
+    return found if abs(x) > d(1e-9) else x
+
+
+@njit(**_OPTIONS)
+def cos_64(x):
+    n, r = _quarters_64(x)
+    found = _small_sine_64(r) if n & 1 else _small_cosine_64(r)
+    return -found if (n + 1) & 2 else found
+
+
+@njit(**_OPTIONS)
+def tan_64(x):
+    n, r = _quarters_64(x)
+    sine, cosine = _small_sine_64(r), _small_cosine_64(r)
+    found = (-cosine if n & 1 else sine) / (sine if n & 1 else cosine)
+    return found if abs(x) > d(1e-9) else x
 
 
 @njit(**_OPTIONS)
@@ -225,12 +307,12 @@ def _of_both(F, exp, log, expm1):
 
     @njit(**_OPTIONS)
     def larger(a, b):
-        """As NumPy's maximum: nan where one of them is."""
-        return a if (a >= b) | (a != a) else b
+        """As NumPy's maximum: nan where one of them is. (The second is often the same for all.)"""
+        return b if (b > a) | (b != b) else a
 
     @njit(**_OPTIONS)
     def smaller(a, b):
-        return a if (a <= b) | (a != a) else b
+        return b if (b < a) | (b != b) else a
 
     @njit(**_OPTIONS)
     def logaddexp(a, b):

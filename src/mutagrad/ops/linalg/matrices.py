@@ -6,6 +6,8 @@ from operator import index
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import is_plain
+from ...arrays.places import triangle
 from ...base.device import device
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.layout import check_layout, layout
@@ -40,9 +42,9 @@ METHODS = "H adjoint diag diag_embed diagflat fill_diagonal_ mH trace tril tril_
 
 # ------------------------------------------------------------------------------------------------------------ triangles
 
-tril_values = primitive("tril", np.tril, settings=("diagonal",), numbers=("diagonal",),
+tril_values = primitive("tril", lambda a, diagonal: triangle(a, diagonal, True), settings=("diagonal",), numbers=("diagonal",),
                         x=lambda xp, g, diagonal: xp.tril(g, diagonal))
-triu_values = primitive("triu", np.triu, settings=("diagonal",), numbers=("diagonal",),
+triu_values = primitive("triu", lambda a, diagonal: triangle(a, diagonal, False), settings=("diagonal",), numbers=("diagonal",),
                         x=lambda xp, g, diagonal: xp.triu(g, diagonal))
 
 
@@ -152,8 +154,12 @@ def _embed(a: Array, offset: int, dim1: int, dim2: int) -> Any:
     for dim in sorted((dim1, dim2)):
         shape.insert(dim, n)
     out = np.zeros(shape, a.dtype)
-    rows = np.arange(a.shape[-1])
-    np.moveaxis(out, (dim1, dim2), (-2, -1))[..., rows + max(-offset, 0), rows + max(offset, 0)] = a
+    k, down, across = a.shape[-1], max(-offset, 0), max(offset, 0)
+    square = np.moveaxis(out, (dim1, dim2), (-2, -1))[..., down:down + k, across:across + k]
+    if is_plain(out, a):
+        np.einsum("...ii->...i", square)[...] = a  # a view: an index would go element by element
+    else:
+        square[..., np.arange(k), np.arange(k)] = a
     return out
 
 

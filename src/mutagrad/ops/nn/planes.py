@@ -76,6 +76,15 @@ def largest(a: Array, w: Windows) -> tuple[Any, Any] | None:
     return best, where
 
 
+def largest_alone(a: Array, w: Windows) -> Any | None:
+    """The largest in each window."""
+    if not _is_dense(w) or (loop := loop_for(pools.largest_alone, a)) is None:
+        return None
+    best = np.empty((*a.shape[:2], *w.out), a.dtype)
+    _run(loop, a.size, images(a), _form(w), images(best))
+    return best
+
+
 def largest_between(a: Array, positions: Sequence[Array]) -> Any | None:
     """Where the largest is, of windows by the positions that they hold along each dimension: places in flat images."""
     if (loop := loop_for(pools.largest_between, a)) is None:

@@ -9,6 +9,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import anywhere, extremes, pick, remembered
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
+from ...base.modes import mode
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
@@ -193,6 +194,9 @@ def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
     if x._array.dtype.kind not in "fiV" and x._array.dtype != np.uint8:
         raise DTypeError(f"{name}: {x._array.dtype.name} numbers have no largest", fix="x.float()")
     w = _windows(name, x, settings, ceil_mode)
+    if (not indices and (x._storage.writer is None or not mode.grad)
+            and (best := planes.largest_alone(x._array, w)) is not None):
+        return in_format_of(input, _unbatched(make(best), input, n))
     found, where = RAW.largest_in_windows(x._array, w)
     values = in_format_of(input, _unbatched(max_pool_values(x, where, settings, None, found), input, n))
     if not indices:
