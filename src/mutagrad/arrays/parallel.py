@@ -29,6 +29,8 @@ __all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "apply", "as
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
+# Those that do with real and imaginary parts the same.
+PAIRWISE = {np.add, np.subtract, np.negative, np.positive}
 FEW_PARTS, SHORT_PART = 64, 16  # arrays that are joined one by one, of pieces that are at least so many elements
 # NumPy's own that call the C library, or branch, for each element.
 SLOW = {np.logaddexp, np.log1p, np.sign, np.deg2rad, np.rad2deg}
@@ -195,7 +197,13 @@ def evaluate(function: Callable[..., Any], arrays: tuple[Array, ...], settings: 
              shape: tuple[int, ...], kind: Any) -> Any:
     """Return `function(*arrays, *settings)`, which has this shape and type, on several threads where that can be."""
     out = np.empty(shape, kind)
-    done = out.dtype.kind != "c" and apply(function, arrays, settings, out, True)
+    if out.dtype.kind != "c":
+        done = apply(function, arrays, settings, out, True)
+    else:
+        done = function in PAIRWISE and all(type(a) is np.ndarray and a.dtype is kind and a.shape == shape
+                                            and a.flags.c_contiguous for a in arrays)
+        parts = out.real.dtype
+        done = done and apply(function, tuple([a.view(parts) for a in arrays]), (), out.view(parts), True)
     return out if done else function(*arrays, *settings)
 
 

@@ -320,8 +320,8 @@ addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c
 def _lerp(a: Array, b: Array, w: Array) -> Any:
     """Counted from the nearer end, so that a weight of 1 gives the other end itself, without rounding."""
     step, near = b - a, np.abs(w) < 0.5
-    if w.size == 1 and is_plain(w):
-        return a + w * step if near.all() else b - step * (1 - w)
+    if not w.ndim and is_plain(w):
+        return a + w * step if near else b - step * (1 - w)
     return np.where(near, a + w * step, b - step * (1 - w))
 
 

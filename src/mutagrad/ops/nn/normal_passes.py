@@ -54,6 +54,7 @@ def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[in
 
 
 def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
+    x = in_order(x)
     out = np.empty(x.shape, x.dtype)
     if (loop := _loop(compiled.normalise, x, weight, bias)) is not None:
         samples, groups, channels, inner = plan.shape
@@ -94,7 +95,7 @@ def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: 
 
 def reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
                     wanted: Sequence[bool]) -> Sequence[Any]:
-    g = in_order(g)
+    g, x = in_order(g), in_order(x)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     if (loop := _loop(compiled.normalise_back, x, g, *(() if weight is None else (weight,)))) is not None:
         samples, groups, channels, inner = plan.shape
@@ -173,6 +174,7 @@ def _added(parts: list[Any], g: Array, count: int) -> Any:
 # ------------------------------------------------------------------------------------------------ channels of all items
 
 def normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
+    x = in_order(x)
     out = np.empty(x.shape, x.dtype)
     source, target = x.reshape(plan.shape), out.reshape(plan.shape)
     mean, scale = moments
@@ -202,7 +204,7 @@ def reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, momen
                       wanted: Sequence[bool]) -> Sequence[Any]:
     mean, scale = moments
     channels = plan.shape[1]
-    g = in_order(g)
+    g, x = in_order(g), in_order(x)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
     target = None if gx is None else gx.reshape(plan.shape)
