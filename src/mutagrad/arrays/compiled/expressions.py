@@ -194,20 +194,22 @@ _ROUNDED = {"floor_divide": "floor", "remainder": "floor", "fmod": "trunc"}
 
 
 def _quotient(tape: Tape, name: str, x: str, y: str) -> str:
-    """A whole quotient, or what it leaves, by one division in double: of integers, and of float32.
+    """A whole quotient, or what it leaves, by one division in double.
 
-    It rounds to the right integer where that and the operands are exact in double, and of float32 where the quotient
-    is below 2**24: then its product with the divisor is exact, too.
+    Of integers it rounds to the right one where that and the operands are exact in double, and of float32 where the
+    quotient is below 2**24: then its product with the divisor is exact, too. Of float64 it may be one too large.
     """
-    if not tape.whole and tape.bits > 32:
-        raise Unknown(name)
     rounded = tape.step(f"np.{_ROUNDED[name]}(np.float64({x}) / np.float64({y}))")
     if tape.whole:
         if tape.kind.itemsize > 4:
             tape.doubts += [f"({v} > {2**53}) | ({v} < -{2**53})" for v in (x, y)]
         quotient = tape.step(f"F(np.int64({rounded}))")
         return quotient if name == "floor_divide" else tape.step(f"F({x} - {quotient} * {y})")
-    tape.doubts.append(f"not ((abs({rounded}) < 16777216.0) & (abs({y}) < np.inf))")
+    most = 2.0 ** (24 if tape.bits == 32 else 52)
+    tape.doubts.append(f"not ((abs({rounded}) < {most}) & (abs({y}) < np.inf))")
+    if tape.bits == 64:
+        return tape.step(f"whole_64({x}, {y}, {rounded})" if name == "floor_divide"
+                         else f"rest_64({x}, {y}, {rounded}, {x if name == 'fmod' else y})")
     if name == "floor_divide":
         return tape.step(f"F({rounded})")
     rest = tape.step(f"F(np.float64({x}) - {rounded} * np.float64({y}))")
