@@ -60,7 +60,7 @@ def contract(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> 
     sizes = {c: n for term, a in zip(terms, arrays) for c, n in zip(term, a.shape)}
     if not summed:
         return _side_by_side(terms, result, arrays)
-    if not rows or not columns:
+    if batch and not (rows and columns):
         return None
     a = _in_order(arrays[0], left, (batch, rows, summed), sizes)
     if right[-1] in summed:
