@@ -131,11 +131,13 @@ def assign(target: Array, value: Array) -> None:
 def join(arrays: Sequence[Array], dim: int) -> Any:
     """Do as np.concatenate; large ones part by part, on several threads."""
     first = arrays[0]
+    if first.size * len(arrays) < PLENTY:
+        return np.concatenate(arrays, dim)
     shape = list(first.shape)
     shape[dim] = sum(a.shape[dim] for a in arrays if a.ndim == first.ndim)
     alike = all(a.ndim == first.ndim and a.dtype is first.dtype and a.shape[:dim] == first.shape[:dim]
                 and a.shape[dim + 1:] == first.shape[dim + 1:] for a in arrays)
-    if (sum(a.size for a in arrays) < PLENTY or len(arrays) > FEW_PARTS or not alike or not is_plain(*arrays)
+    if (len(arrays) > FEW_PARTS or not alike or not is_plain(*arrays)
             or min(prod(a.shape[dim:]) for a in arrays) < SHORT_PART):
         return np.concatenate(arrays, dim)
     keep_memory()

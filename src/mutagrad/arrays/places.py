@@ -7,7 +7,7 @@ added, and with it the bits of a sum, is the same with any number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from itertools import pairwise
 from math import prod
@@ -21,6 +21,7 @@ from .copies import in_order
 from .kinds import is_plain, pick, raw
 from .numpy import np
 
+FEW = 1 << 10  # elements of a matrix up to which its triangles are kept in mind
 MANY = 1 << 14  # elements from which adding is worth SciPy, which takes a tenth of a second to import
 _MOVED = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}  # as what elements of this size are moved
 
@@ -352,10 +353,17 @@ def _sparse_product() -> Any:
 
 # ------------------------------------------------------------------------------------------------------ parts of arrays
 
+@lru_cache(256)
+def _lower(n: int, m: int, diagonal: int) -> Any:
+    """Where a small matrix is below a diagonal, or on it."""
+    return raw.tri(n, m, diagonal, dtype=bool)
+
+
 def triangle(a: Array, diagonal: int, lower: bool) -> Any:
     """Return matrices with zeros above a diagonal, or below it."""
-    found = _as_moved(kernels.triangle, a.size, a) if a.ndim > 1 else None
-    if found is None:
+    if a.size <= FEW and is_plain(a):
+        return np.where(_lower(*a.shape[-2:], diagonal if lower else diagonal - 1) == lower, a, np.zeros((), a.dtype))
+    if a.ndim < 2 or (found := _as_moved(kernels.triangle, a.size, a)) is None:
         return np.tril(a, diagonal) if lower else np.triu(a, diagonal)
     loop, moved = found
     out = np.empty(a.shape, a.dtype)

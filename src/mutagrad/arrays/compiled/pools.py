@@ -120,7 +120,7 @@ def largest_alone(start, stop, x, form, best):
 
 
 def largest_between(start, stop, x, first0, end0, first1, end1, first2, end2, where):
-    """Where the largest is in windows that go from `first` to `end` along each dimension: the first one, or nan."""
+    """Where the largest is in windows that go from `first` to `end` along each dimension: the first one, or the last nan."""
     for p in range(start, stop):
         for i in range(first0.size):
             for j in range(first1.size):
@@ -132,7 +132,7 @@ def largest_between(start, stop, x, first0, end0, first1, end1, first2, end2, wh
                             row, begin = x[p, a, b], (a * x.shape[2] + b) * x.shape[3]
                             for c in range(first2[k], end2[k]):
                                 v = row[c]
-                                better = (v > top) | ((v != v) & (top == top))
+                                better = (v > top) | (v != v)
                                 top = v if better else top
                                 place = begin + c if better else place
                     where[p, i, j, k] = place

@@ -289,4 +289,6 @@ def _bags(name: str, index: Array, offsets: Tensor | None, include_last_offset: 
         raise BadValue(f"{name}: with include_last_offset there must be one offset at least, the end of the input",
                        fix="include_last_offset=False")
     starts = starts[:-1] if include_last_offset else starts
-    return np.searchsorted(starts, np.arange(index.size), "right") - 1, starts.size
+    if unknown(starts):
+        return np.searchsorted(starts, np.arange(index.size), "right") - 1, starts.size
+    return np.repeat(np.arange(starts.size), np.diff(starts, append=index.size)), starts.size

@@ -97,7 +97,7 @@ def reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments
                     wanted: Sequence[bool]) -> Sequence[Any]:
     g, x = in_order(g), in_order(x)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
-    if (loop := _loop(compiled.normalise_back, x, g, *(() if weight is None else (weight,)))) is not None:
+    if (loop := _loop(compiled.normalise_back, x, g, *_present(weight))) is not None:
         samples, groups, channels, inner = plan.shape
         shape = samples * groups, channels * inner
         parts = cuts(shape[0], x.size)
@@ -158,6 +158,11 @@ def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
     return array if array.shape == shape else array.reshape(shape)
 
 
+def _present(weight: Array | None) -> tuple[Array, ...]:
+    """A weight, if there is one: what is saved of one that stands for none is NumPy's number."""
+    return (weight,) if weight is not None and weight.ndim else ()
+
+
 def _vector(values: Array | None, like: Array) -> Array:
     """A weight, which may not be there."""
     if values is None or not values.ndim:
@@ -209,8 +214,8 @@ def reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, momen
     along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
     target = None if gx is None else gx.reshape(plan.shape)
     source, incoming = x.reshape(plan.shape), g.reshape(plan.shape)
-    weights = () if weight is None else (weight,)
-    if _are_long(plan) and (loop := _loop(compiled.normalise_channels_back, x, g, mean, scale, *weights)) is not None:
+    if _are_long(plan) and (
+            loop := _loop(compiled.normalise_channels_back, x, g, mean, scale, *_present(weight))) is not None:
         inputs = (incoming, source, _vector(weight, g), plan.given, mean.reshape(-1), scale.reshape(-1), wanted[0],
                   incoming if target is None else target, along, level)
         loop.share(channels, x.size, *inputs)

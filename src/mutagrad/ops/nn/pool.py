@@ -324,6 +324,9 @@ def _adaptive_max_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
     sizes = _adaptive_size(name, x, output_size, n)
     if 0 in sizes:
         raise ShapeError(f"{name}: output_size {sizes} has a size of zero", fix=f"output_size={(1,) * n}")
+    spans = tuple(m // out for m, out in zip(x._array.shape[2:], sizes))
+    if prod(spans) <= 256 and all(m % out == 0 for m, out in zip(x._array.shape[2:], sizes)):  # windows side by side
+        return _max_pool(name, n, input, spans, spans, 0, 1, False, indices)
     positions = [mean_taps(m, out).positions for m, out in zip(x._array.shape[2:], sizes)]
     where = planes.largest_between(x._array, positions)
     if where is None:
