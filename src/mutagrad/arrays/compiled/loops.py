@@ -94,7 +94,7 @@ class _Plan(NamedTuple):
     size: int
 
 
-_plans: dict[Any, _Plan | None] = {}
+_plans: dict[Any, Any] = {}  # or _BY_VALUE: there is a plan for each value of the numbers
 
 
 def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
@@ -107,13 +107,15 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     key = function, wanted, *where, *[(v.dtype, v.shape, v.strides) if v.__class__ is ndarray
                                       else float if v.__class__ is float else (v.__class__, v) for v in values]
     try:
-        plan = _plans[key]
-    except KeyError:
-        plan, lasting = _plan(function, traced, given, wanted, outs, where)
-        if lasting:
+        plan = _plans.get(key, _plans)
+        if plan is _BY_VALUE:
+            key = key, *[v.item() if v.__class__ is ndarray else v for v in given if _is_number(v)]
+            plan = _plans.get(key, _plans)
+        if plan is _plans:
+            plan, lasting = _plan(function, traced, given, wanted, outs, where)
             if len(_plans) >= 4 * MANY:  # a program of ever new shapes
                 _plans.clear()
-            _plans[key] = plan
+            _plans[key] = plan if lasting or key[0].__class__ is tuple else _BY_VALUE
     except TypeError:  # a setting that is no key
         return None
     shared: Any = None if plan is None else plan.kernel.get()
@@ -127,6 +129,10 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     memory = bytearray(size)
     pack(memory, 0, *words)
     return Loop(shared, numpy.frombuffer(memory, numpy.int64), rows, used)
+
+
+def _is_number(value: Any) -> bool:
+    return value.__class__ is float or value.__class__ is ndarray and not value.ndim
 
 
 def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,

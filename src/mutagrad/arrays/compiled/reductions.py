@@ -222,7 +222,13 @@ def _down(name: str, char: str, cube: Any, loop: Callable[..., Any] = folds.colu
 
 def place(name: str, array: Any, dim: int) -> Any:
     """Find where along a dimension the largest or smallest is; None where NumPy has to."""
-    if not _usable(array) or not array.flags.c_contiguous:
+    if not _usable(array):
+        return None
+    if not array.flags.c_contiguous:
+        if array.ndim != 2 or not array.flags.f_contiguous:
+            return None
+        array, dim = array.T, 1 - dim
+    if dim == array.ndim - 1:
         return None
     shape = array.shape
     values = bits(array) if array.dtype.char in SHORT else array
