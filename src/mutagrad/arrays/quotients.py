@@ -25,7 +25,7 @@ def has_zero(b: Array) -> bool:
 
 def _whole(a: Array, b: Array, rounding: Any) -> Any:
     """The quotients in double, rounded; None if they are not known to be right."""
-    if Symbol in (a.__class__, b.__class__) or a.dtype.char != "f" or b.dtype.char != "f":
+    if isinstance(a, Symbol) or isinstance(b, Symbol) or a.dtype.char != "f" or b.dtype.char != "f":
         return None
     if max(a.size, b.size) < MANY or not is_plain(a, b) or np.isinf(b).any():
         return None

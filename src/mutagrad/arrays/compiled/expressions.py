@@ -154,6 +154,7 @@ _WHOLE = {"add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "maxim
           "minimum": "min({}, {})", "negative": "-{}", "positive": "{}", "square": "{0} * {0}",
           "absolute": "{0} if {0} > 0 else -{0}", "sign": "({0} > 0) - ({0} < 0)", "bitwise_and": "{} & {}",
           "bitwise_or": "{} | {}", "bitwise_xor": "{} ^ {}", "invert": "~{}"}
+_OF_TRUTHS = "multiply", "add", "maximum", "minimum"
 _TURNS = "sin", "cos", "tan"
 _ASKS = {"greater": "{} > {}", "greater_equal": "{} >= {}", "less": "{} < {}", "less_equal": "{} <= {}",
          "equal": "{} == {}", "not_equal": "{} != {}", "isnan": "{0} != {0}", "isinf": "abs({}) == np.inf",
@@ -167,8 +168,10 @@ def _apply(tape: Tape, name: str, inputs: Sequence[Any]) -> Symbol:
     ndim = max(v.ndim for v in given)
     if name == "power":
         return _power(tape, *given)
-    if name in _LOGIC and not (tape.whole and name in _WHOLE) or (name in ("multiply", "add", "maximum", "minimum") and all(v.truth for v in given)):
-        if name not in _LOGIC or not all(v.truth for v in given):
+    truths = all(v.truth for v in given)
+    of_bits = tape.whole and name in _WHOLE and not truths
+    if name in _LOGIC and not of_bits or name in _OF_TRUTHS and truths:
+        if name not in _LOGIC or not truths:
             raise Unknown(name)
         return Symbol(tape, tape.step(_LOGIC[name].format(*[v.name for v in given])), True, ndim)
     floats = [v.as_float() for v in given]

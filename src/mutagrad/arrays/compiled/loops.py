@@ -257,9 +257,11 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, 
         "import math", f"F = np.{name}", "", "", "def kernel(start, stop, given):",
         f"    given = row_q(given, {len(words)})", *(f"    {line}" for line in words),
         "    first, last, low, high = (start, stop, 0, n) if by_rows else (0, number, start, stop)",
-        "    wrong = doubtful = False", "    for r in range(first, last):", "        i = r // cut", "        k = r - i * cut",
+        "    wrong = doubtful = False",
+        "    for r in range(first, last):", "        i = r // cut", "        k = r - i * cut",
         *(f"        {line}" for line in text.before), "        for j in range(high - low):",
-        *(f"            {line}" for line in body), f"    return {WRONG} * np.int64(wrong) + {DOUBTFUL} * np.int64(doubtful)", ""])
+        *(f"            {line}" for line in body),
+        f"    return {WRONG} * np.int64(wrong) + {DOUBTFUL} * np.int64(doubtful)", ""])
     return Kernel(f"{name}: " + "; ".join(body), partial(Shared, source))
 
 

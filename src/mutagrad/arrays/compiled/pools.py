@@ -120,7 +120,7 @@ def largest_alone(start, stop, x, form, best):
 
 
 def largest_between(start, stop, x, first0, end0, first1, end1, first2, end2, where):
-    """Where the largest is in windows that go from `first` to `end` along each dimension: the first one, or the last nan."""
+    """Where the largest is in windows that go from `first` to `end` along each dimension; or the last nan."""
     for p in range(start, stop):
         for i in range(first0.size):
             for j in range(first1.size):

@@ -95,7 +95,8 @@ def _head(name: str, char: str, ties: bool) -> tuple[str, str]:
 def _kernel(name: str, char: str, loop: Callable[..., Any]) -> tuple[Kernel, Any]:
     """A loop for a reduction of elements of a type; and the type of its results."""
     head, found = _head(name, char, ties=loop is folds.places)
-    outs = {folds.rows: (f"{found}[::1]",), folds.far_rows: ("intp",) * 3 + (f"{found}[::1]",), folds.columns: ("intp", f"{found}[:, ::1]"),
+    outs = {folds.rows: (f"{found}[::1]",), folds.far_rows: (*("intp",) * 3, f"{found}[::1]"),
+            folds.columns: ("intp", f"{found}[:, ::1]"),
             folds.places: ("intp", "int64[:, ::1]"), folds.spread: ("float64[::1]",) * 3}
     shape = "[:, ::1]" if loop in (folds.rows, folds.spread) else "[:, :, ::1]"
     source = head + import_module("inspect").getsource(loop).replace(f"def {loop.__name__}(", "def kernel(", 1)

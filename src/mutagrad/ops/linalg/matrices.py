@@ -42,10 +42,10 @@ METHODS = "H adjoint diag diag_embed diagflat fill_diagonal_ mH trace tril tril_
 
 # ------------------------------------------------------------------------------------------------------------ triangles
 
-tril_values = primitive("tril", lambda a, diagonal: triangle(a, diagonal, True), settings=("diagonal",), numbers=("diagonal",),
-                        x=lambda xp, g, diagonal: xp.tril(g, diagonal))
-triu_values = primitive("triu", lambda a, diagonal: triangle(a, diagonal, False), settings=("diagonal",), numbers=("diagonal",),
-                        x=lambda xp, g, diagonal: xp.triu(g, diagonal))
+tril_values = primitive("tril", lambda a, diagonal: triangle(a, diagonal, True), settings=("diagonal",),
+                        numbers=("diagonal",), x=lambda xp, g, diagonal: xp.tril(g, diagonal))
+triu_values = primitive("triu", lambda a, diagonal: triangle(a, diagonal, False), settings=("diagonal",),
+                        numbers=("diagonal",), x=lambda xp, g, diagonal: xp.triu(g, diagonal))
 
 
 def _matrix(x: Tensor, name: str) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...arrays import np, quotients
 from ...arrays.bfloat16 import SHORT, converted
-from ...arrays.kinds import anywhere, is_plain, perhaps
+from ...arrays.kinds import is_plain, perhaps
 from ...arrays.numpy import at_least, at_most, choose, silently
 from ...arrays.parallel import LARGE
 from ...arrays.places import nonzero

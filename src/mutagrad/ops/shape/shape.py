@@ -8,8 +8,8 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.copies import copy_in_order
-from ...arrays.parallel import join
 from ...arrays.kinds import window
+from ...arrays.parallel import join
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
 from ...base.layout import channels_last, channels_last_3d, check_format, contiguous_format, memory_format
 from ...base.modes import NOT_RECORDING, mode
