@@ -63,6 +63,13 @@ uint8 = integers(0, 256, 1024, 1024).byte()
 mask = normal(1024, 1024) > 0
 mask2 = normal(1024, 1024) > 0
 with_nans = torch.where(normal(1024, 1024) > 2, float("nan"), normal(1024, 1024))
+turned = normal(1024, 1024).T
+inner = normal(1026, 1026)[1:-1, 1:-1]
+int32_2 = integers(1, 100, 1024, 1024).int()
+dbl = normal(512, 1024).double()
+dbl_pos = uniform(0.1, 3, 512, 1024).double()
+tile = normal(64, 64)
+tile2 = normal(64, 64)
 
 index = integers(0, 1024, 256, 1024)
 rows = integers(0, 4096, 2048)
@@ -108,6 +115,7 @@ bias = normal(1024)
 
 image = normal(16, 32, 32, 32)
 images = normal(16, 3, 64, 64)
+last = normal(16, 32, 32, 32).to(memory_format=torch.channels_last)
 w3x3 = normal(64, 32, 3, 3) / 16
 w_stem = normal(32, 3, 7, 7) / 12
 w1x1 = normal(64, 32, 1, 1) / 6
@@ -231,6 +239,24 @@ torch.copysign(x, y)
 torch.bitwise_and(ints, ints2)
 ints2 << 2
 torch.gcd(ints, ints2)
+turned + x wrt turned x
+inner * inner wrt inner
+tile + tile2 wrt tile tile2
+x[:, :, None] * row[:2]
+-cplx
+cplx * 2.0 wrt cplx
+int32 * int32_2
+int32 // int32_2
+int32 % 7
+ints & 15
+torch.maximum(ints, ints2)
+torch.fmod(dbl, 1.3)
+torch.remainder(dbl, dbl_pos)
+dbl_pos ** 3 wrt dbl_pos
+torch.lerp(x, y, unit) wrt x y
+torch.clamp(x, min=y)
+torch.logaddexp2(x, y)
+torch.nextafter(x, y)
 """
 
 CALLS["in place"] = """
@@ -261,6 +287,10 @@ u = x.clone(); u[:, ::2] = 0.0; u wrt x
 u = x.clone(); u[mask] = 0.5; u wrt x
 u = x.clone(); u[100:200] = row; u wrt x row
 u = x.clone(); u[:, 3] += 1.0; u wrt x
+ints.add_(1)
+inner.add_(1.0)
+x.triu_()
+x[:, 10:20] = 1.0; x
 """
 
 CALLS["unary"] = """
@@ -334,6 +364,13 @@ cplx.conj() * cplx
 ints.abs()
 torch.polar(positive, x)
 torch.view_as_real(cplx) * 2
+torch.exp2(x) wrt x
+turned.exp() wrt turned
+inner.exp()
+dbl.cos() wrt dbl
+dbl.tan()
+dbl.erf()
+dbl.tanh() wrt dbl
 """
 
 CALLS["comparison"] = """
@@ -409,6 +446,13 @@ medium.sum(1)
 medium.mean() wrt medium
 torch.cov(medium)
 torch.corrcoef(medium)
+turned.sum(0)
+turned.max(1)
+inner.sum() wrt inner
+inner.sum(1)
+cplx.sum(1)
+dbl.std(1)
+tile.max(1)
 """
 
 CALLS["cumulative"] = """
@@ -454,6 +498,9 @@ torch.isin(ints, counts)
 torch.histc(x, 100, -3, 3)
 torch.bincount(flat_tokens)
 mask.nonzero()
+x.unique(dim=0)
+torch.nanmedian(with_nans)
+tile.topk(5)
 """
 
 CALLS["indexing"] = """
@@ -547,6 +594,14 @@ F.pad(x, (0, 24)) wrt x
 F.pixel_shuffle(image, 2) wrt image
 F.unfold(image, 3, padding=1) wrt image
 F.fold(patches, (32, 32), 3, padding=1) wrt patches
+turned.flip(0)
+torch.fliplr(x)
+torch.vstack([turned, x])
+x.view(32, 32, 32, 32).permute(0, 2, 1, 3).reshape(1024, 1024) wrt x
+last.contiguous()
+F.pad(last, (1, 1, 1, 1))
+torch.combinations(row[:100])
+cube.tril() wrt cube
 """
 
 CALLS["cast"] = """
@@ -642,6 +697,8 @@ torch.einsum("bij,bjk->bik", batch, batch2) wrt batch batch2
 torch.einsum("ij,ij->i", x, y) wrt x y
 torch.einsum("bhqd,bhkd->bhqk", q, k)
 torch.einsum("ii->i", a)
+torch.einsum("ij,ij->", x, y)
+tile @ tile2 wrt tile tile2
 torch.addmm(bias, x, weight) wrt bias x weight
 torch.baddbmm(batch, batch, batch2)
 F.linear(x, weight, bias) wrt x weight bias
@@ -751,6 +808,11 @@ F.softmax(small, -1) wrt small
 F.softmin(x, -1)
 F.log_softmax(x, -1) wrt x
 F.log_softmax(large, -1)
+F.softmax(turned, -1) wrt turned
+F.softmax(tile, -1) wrt tile
+F.gelu(dbl) wrt dbl
+F.relu(inner) wrt inner
+F.relu(last) wrt last
 """
 INPUTS["slope"] = "torch.full((1,), 0.25)"
 
@@ -779,6 +841,7 @@ F.triplet_margin_loss(x, y, z) wrt x y z
 F.cosine_embedding_loss(large, large2, sign_row) wrt large
 F.ctc_loss(F.log_softmax(letters, -1), ctc_targets, ctc_inputs, ctc_lengths) wrt letters
 F.mse_loss(small, small2) wrt small
+F.mse_loss(tile, tile2) wrt tile
 """
 
 CALLS["convolution"] = """
@@ -810,6 +873,9 @@ F.adaptive_avg_pool2d(image, 1) wrt image
 F.adaptive_avg_pool2d(image, 7) wrt image
 F.adaptive_max_pool2d(image, 4) wrt image
 F.lp_pool2d(image, 2, 2)
+F.max_pool2d(last, 2) wrt last
+F.avg_pool2d(last, 2)
+F.adaptive_max_pool2d(image, 5)
 """
 
 CALLS["normalization"] = """
@@ -823,6 +889,9 @@ F.group_norm(image, 8, scale32, shift32) wrt image scale32 shift32
 F.instance_norm(image) wrt image
 F.local_response_norm(image, 5)
 F.layer_norm(small, (10,)) wrt small
+F.layer_norm(turned, (1024,)) wrt turned
+F.layer_norm(dbl, (1024,)) wrt dbl
+F.batch_norm(last, mean32, var32, scale32, shift32, True) wrt last
 torch.nn.utils.clip_grad_norm_(parameters, 1e6)
 """
 
@@ -849,6 +918,7 @@ F.interpolate(image, size=(48, 48), mode="bilinear", align_corners=True)
 F.interpolate(image, size=(16, 16), mode="area")
 F.interpolate(images, scale_factor=2, mode="bicubic") wrt images
 F.interpolate(signal, scale_factor=2, mode="linear") wrt signal
+F.interpolate(last, scale_factor=2) wrt last
 F.grid_sample(images, grid, align_corners=False) wrt images grid
 F.grid_sample(images, grid, mode="nearest", align_corners=False)
 F.affine_grid(theta, (16, 3, 64, 64), align_corners=False) wrt theta
