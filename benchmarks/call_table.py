@@ -11,6 +11,7 @@ numbers. Statements before the last `;` are part of the call; what comes after i
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -939,18 +940,58 @@ small_Adam()
 NOT_COMPARED = {"random", "F.rrelu(x)"}  # families, or calls: what they draw differs; shapes and types do not
 
 # Why calls that contain a text take more than three times as long as PyTorch.
+SHARED = "the gradient is a copy of what backward() was given; PyTorch lets them share memory"
+TURNED = "channels are brought to the front for the loop, and back to the end in the result; PyTorch's loops go over them"
+FEW_US = "a call of a few microseconds: what is checked and recorded around NumPy's is Python"
+ONE_BY_ONE = "the C library's function, one element at a time"
 REASONS = {
+    "torch.randn(10)": "a few microseconds: PyTorch's pairs of doubles, drawn under the generator's lock, in Python",
     "half": "NumPy converts halves one by one; with Numba it is the processor's instructions",
     "torch.fft.": "pocketfft, against MKL",
+    "torch.stft": "pocketfft, against MKL",
     "int_a @ int_b": "there is no BLAS for integers",
     "bf16[:512, :512] @": "BLAS has no products of bfloat16: it is converted to float32 and back",
-    "erfinv": "SciPy's function, one element at a time",
-    "lgamma": "SciPy's function, one element at a time",
-    "double.sin": "the C library's function, one element at a time",
-    "x.reshape(512, 2048) backward": "the gradient is a copy of what backward() was given; PyTorch lets them share memory",
-    "embedding_bag": "rows are looked up first and added then",
-    "max_pool1d": "where the largest are is found, too; PyTorch leaves that out where no gradient is asked for",
-    "cumsum": "NumPy adds one element at a time and holds the interpreter's lock; with Numba there is a kernel",
+    "igamma": "SciPy's function, one element at a time",
+    "nextafter": ONE_BY_ONE,
+    "x.reshape(512, 2048) backward": SHARED,
+    "torch.cat([x, y]) backward": SHARED,
+    "torch.stack([x, y]) backward": SHARED,
+    "x.split(256, 1) backward": SHARED,
+    "torch.vstack": SHARED,
+    "(last": TURNED,
+    "last.": TURNED,
+    "turned.flip": "the result lies in C order; PyTorch leaves it in the order of the operand, and so copies in one line",
+    "unfold(1, 16, 8) backward": "windows that overlap are added by position; PyTorch adds the slices of each place in them",
+    "torch.linalg.det(many4)": "NumPy's calls of LAPACK, a small matrix each; PyTorch solves them by its own loop",
+    "tile": FEW_US,
+    "small": FEW_US,
+    "q1": FEW_US,
+    "torch.meshgrid": FEW_US,
+    "torch.trace": FEW_US,
+    "torch.block_diag": FEW_US,
+    "torch.eye(4)": FEW_US,
+    "torch.arange(10)": FEW_US,
+    "torch.zeros(10)": FEW_US,
+}
+# The same with NumPy alone, which MUTAGRAD_KERNELS=numpy asks for, by family: of those that have kernels otherwise.
+STEPS = "NumPy passes over memory once for each step of the formula; with Numba it is one loop"
+ALONE = {
+    "arithmetic": STEPS, "in place": STEPS, "activation": STEPS, "loss": STEPS, "normalization": STEPS, "attention": STEPS,
+    "unary": "NumPy or SciPy has no vectors of the function, or it is several steps; with Numba it is one loop",
+    "cumulative": "NumPy adds one element at a time and holds the interpreter's lock; with Numba there is a kernel",
+    "reduction": "NumPy widens before it reduces, or goes over memory twice; with Numba there is a kernel",
+    "sorting": "NumPy's sorts on threads that wait for the interpreter's lock; with Numba there are kernels for the rest",
+    "indexing": "NumPy reads and writes by position on one thread; with Numba there are kernels",
+    "shape": "NumPy copies row by row on one thread; with Numba there is a kernel that goes tile by tile",
+    "cast": "NumPy converts one by one, on threads that wait for the interpreter's lock; with Numba it is one loop",
+    "random": "PyTorch's numbers to the bit: in double, or one by one; with Numba there are kernels",
+    "product": "more than one pass over memory, or over all pairs; with Numba it is one loop",
+    "linalg": "one call of LAPACK after the other, and of NumPy's between them",
+    "convolution": "columns of the image are copied, and multiplied by BLAS; with Numba tiles stay in registers",
+    "pooling": "a step of NumPy's for each element of a window; with Numba there is a kernel",
+    "recurrent": "ten of NumPy's calls for each step of the sequence; with Numba a step is one loop",
+    "resampling": "a gather and a product of NumPy's for each neighbour; with Numba there is a kernel",
+    "factory": "NumPy fills on one thread",
 }
 
 # -------------------------------------------------------------------------------- lines into programs
@@ -969,7 +1010,8 @@ class Call:
 
     @property
     def reason(self) -> str:
-        return next((why for text, why in REASONS.items() if text in self.name), "")
+        found = next((why for text, why in REASONS.items() if text in self.name), "")
+        return found or (ALONE.get(self.family, "") if os.environ.get("MUTAGRAD_KERNELS") == "numpy" else "")
 
     def arrays(self, result: Any) -> dict[str, np.ndarray]:
         """What is compared, by place and type."""
