@@ -121,6 +121,22 @@ def test_the_parts_of_complex_numbers_get_those_of_their_adjoint() -> None:
     assert mg.autograd.gradgradcheck(lambda a, b: mg.complex(a, b) ** 3, (x[:3].detach().requires_grad_(), y[:3].detach().requires_grad_()))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16"])
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_first_few_of_each_row(dtype: str, largest: bool) -> None:
+    x = np.random.default_rng(0).integers(-40, 40, (50, 300)).astype(dtype)
+    if dtype[0] == "f":
+        x[::3, 5] = x[::6, 9] = np.nan
+    mg.set_kernels("numba")
+    order = np.argsort(-x if largest else x, 1, kind="stable")
+    if largest and dtype[0] == "f":
+        order = np.argsort(np.where(np.isnan(x), -np.inf, -x), 1, kind="stable")
+    for k in (1, 7, 32):
+        values, places = mg.topk(mg.tensor(x), k, 1, largest)
+        assert np.array_equal(places.numpy(), order[:, :k])
+        assert np.array_equal(values.numpy(), np.take_along_axis(x, order[:, :k], 1), equal_nan=dtype[0] == "f")
+
+
 def test_rows_that_are_alike_at_first_are_ordered_by_what_follows() -> None:
     rng = np.random.default_rng(0)
     for given in (rng.integers(0, 2, (500, 9)), rng.integers(0, 3, (200, 3)), np.zeros((30, 4)), rng.standard_normal((50, 6)), np.zeros((0, 3))):

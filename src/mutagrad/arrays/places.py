@@ -21,6 +21,7 @@ from .copies import in_order
 from .kinds import is_plain, pick, raw
 from .numpy import np
 
+SHORT = 32  # elements up to which the first ones of a row are kept in order while it is gone over
 FEW = 1 << 10  # elements of a matrix up to which its triangles are kept in mind
 MANY = 1 << 14  # elements from which adding is worth SciPy, which takes a tenth of a second to import
 _MOVED = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}  # as what elements of this size are moved
@@ -357,6 +358,17 @@ def _sparse_product() -> Any:
 def _lower(n: int, m: int, diagonal: int) -> Any:
     """Where a small matrix is below a diagonal, or on it."""
     return raw.tri(n, m, diagonal, dtype=bool)
+
+
+def first_of(a: Array, k: int, largest: bool) -> Any:
+    """Return where the first few of each row are in its order; None where there is no loop for it."""
+    if not 0 < k <= SHORT or not a.size or type(a) is not raw.ndarray or (
+            loop := library.find_for(kernels.first_of, a)) is None:
+        return None
+    n = a.shape[-1]
+    found = np.empty((*a.shape[:-1], k), np.int64)
+    loop.share(a.size // n, a.size, in_order(a).reshape(-1, n), largest, found.reshape(-1, k))
+    return found
 
 
 def triangle(a: Array, diagonal: int, lower: bool) -> Any:

@@ -37,6 +37,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     places.beside_rows: (_PM, _N, _PM, "boolean[::1]"), places.bounds: (_P, _N, _P, _PM),
     places.insert: (_M, _M, _B, _PM),
     places.add_bags: (_M, _P, _P, _M), places.triangle: (_C, _N, _B, _C),
+    places.first_of: (_M, _B, _PM),
     places.count: ("uint8[::1]", _N, _P), places.nonzero: ("uint8[::1]", _N, _P, _P, _N, _N, _P),
     places.take: (_V, _P, _V), places.take_columns: (_M, _P, _M), places.take_slices: (_C, _P, _C),
     places.put: (_P, _V, _P, _V), places.add: (_P, _V, _P, _V), places.add_columns: (_M, _P, _M),
@@ -64,7 +65,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
 }
 # Those that whole numbers have, too, and those that they alone have.
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
-         places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert}
+         places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert, places.first_of}
 SINGLE = {draws.normals}  # for float32 alone
 # For float64 alone, and every step is rounded as it stands.
 DOUBLE = {rejection.gamma, rejection.poisson, rejection.binomial, rejection.normal_pairs}

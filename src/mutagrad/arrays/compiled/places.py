@@ -215,3 +215,30 @@ def triangle(start, stop, x, diagonal, lower, out):
             right[k] = left[k]
         for k in range(zeros.size):
             zeros[k] = 0
+
+
+def first_of(start, stop, x, largest, places):
+    """Where the first few of each row are in its order, equal ones by place; nan is the largest."""
+    k = places.shape[1]
+    values = np.empty(k, x.dtype)
+    for r in range(start, stop):
+        row, found = x[r], places[r]
+        known = 0
+        for j in range(row.size):
+            v = row[j]
+            if known == k:
+                last = values[k - 1]
+                if not ((v > last) | ((v != v) & (last == last)) if largest else
+                        (v < last) | ((last != last) & (v == v))):
+                    continue
+            else:
+                known += 1
+            at = known - 1
+            while at > 0:
+                before = values[at - 1]
+                if not ((v > before) | ((v != v) & (before == before)) if largest else
+                        (v < before) | ((before != before) & (v == v))):
+                    break
+                values[at], found[at] = before, found[at - 1]
+                at -= 1
+            values[at], found[at] = v, j
