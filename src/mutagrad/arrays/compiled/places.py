@@ -121,10 +121,17 @@ def add_bags(start, stop, x, rows, ends, out):
         found = out[b]
         for i in range(found.size):
             found[i] = 0
-        for k in range(ends[b - 1] if b else 0, ends[b]):
+        k = ends[b - 1] if b else 0
+        while k + 3 < ends[b]:  # several at a time: then sums are read and written less often
+            first, second, third, fourth = x[rows[k]], x[rows[k + 1]], x[rows[k + 2]], x[rows[k + 3]]
+            for i in range(found.size):
+                found[i] += (first[i] + second[i]) + (third[i] + fourth[i])
+            k += 4
+        while k < ends[b]:
             row = x[rows[k]]
             for i in range(found.size):
                 found[i] += row[i]
+            k += 1
 
 
 def multiply(start, stop, cuts, x, places, values):
