@@ -293,6 +293,9 @@ def _largest_of(x: Tensor, positions: Sequence[Array], n: int, input: Tensor, in
     rows, at = x._array.reshape(samples, channels, prod(size)), flat.reshape(samples, channels, prod(flat.shape[2:]))
     seen = np.take_along_axis(rows, at, 2).reshape(flat.shape)
     where = np.take_along_axis(flat, seen.argmax(-1)[..., None], -1)
+    if seen.dtype.kind in "fV" and anywhere(missing := np.isnan(seen)):  # the last nan is the largest
+        last = np.where(missing, flat, -1).max(-1, keepdims=True)
+        where = np.where(last < 0, where, last)
     return _gathered(x, where.reshape(samples, channels, *out), n, input, indices)
 
 
