@@ -68,8 +68,8 @@ def contract(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> 
     else:
         b = _in_order(arrays[1], right, (batch, summed, columns), sizes)
     order, found = [*batch, *rows, *columns], multiply(a, b)
-    if len(order) != found.ndim:
-        found = found.reshape([sizes[c] for c in order])
+    if found.shape != (shape := tuple([sizes[c] for c in order])):
+        found = found.reshape(shape)
     return found if order == list(result) else found.transpose([order.index(c) for c in result])
 
 
