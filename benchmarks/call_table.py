@@ -11,6 +11,7 @@ numbers. Statements before the last `;` are part of the call; what comes after i
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -63,6 +64,13 @@ uint8 = integers(0, 256, 1024, 1024).byte()
 mask = normal(1024, 1024) > 0
 mask2 = normal(1024, 1024) > 0
 with_nans = torch.where(normal(1024, 1024) > 2, float("nan"), normal(1024, 1024))
+turned = normal(1024, 1024).T
+inner = normal(1026, 1026)[1:-1, 1:-1]
+int32_2 = integers(1, 100, 1024, 1024).int()
+dbl = normal(512, 1024).double()
+dbl_pos = uniform(0.1, 3, 512, 1024).double()
+tile = normal(64, 64)
+tile2 = normal(64, 64)
 
 index = integers(0, 1024, 256, 1024)
 rows = integers(0, 4096, 2048)
@@ -108,6 +116,7 @@ bias = normal(1024)
 
 image = normal(16, 32, 32, 32)
 images = normal(16, 3, 64, 64)
+last = normal(16, 32, 32, 32).to(memory_format=torch.channels_last)
 w3x3 = normal(64, 32, 3, 3) / 16
 w_stem = normal(32, 3, 7, 7) / 12
 w1x1 = normal(64, 32, 1, 1) / 6
@@ -231,6 +240,24 @@ torch.copysign(x, y)
 torch.bitwise_and(ints, ints2)
 ints2 << 2
 torch.gcd(ints, ints2)
+turned + x wrt turned x
+inner * inner wrt inner
+tile + tile2 wrt tile tile2
+x[:, :, None] * row[:2]
+-cplx
+cplx * 2.0 wrt cplx
+int32 * int32_2
+int32 // int32_2
+int32 % 7
+ints & 15
+torch.maximum(ints, ints2)
+torch.fmod(dbl, 1.3)
+torch.remainder(dbl, dbl_pos)
+dbl_pos ** 3 wrt dbl_pos
+torch.lerp(x, y, unit) wrt x y
+torch.clamp(x, min=y)
+torch.logaddexp2(x, y)
+torch.nextafter(x, y)
 """
 
 CALLS["in place"] = """
@@ -261,6 +288,10 @@ u = x.clone(); u[:, ::2] = 0.0; u wrt x
 u = x.clone(); u[mask] = 0.5; u wrt x
 u = x.clone(); u[100:200] = row; u wrt x row
 u = x.clone(); u[:, 3] += 1.0; u wrt x
+ints.add_(1)
+inner.add_(1.0)
+x.triu_()
+x[:, 10:20] = 1.0; x
 """
 
 CALLS["unary"] = """
@@ -334,6 +365,13 @@ cplx.conj() * cplx
 ints.abs()
 torch.polar(positive, x)
 torch.view_as_real(cplx) * 2
+torch.exp2(x) wrt x
+turned.exp() wrt turned
+inner.exp()
+dbl.cos() wrt dbl
+dbl.tan()
+dbl.erf()
+dbl.tanh() wrt dbl
 """
 
 CALLS["comparison"] = """
@@ -409,6 +447,13 @@ medium.sum(1)
 medium.mean() wrt medium
 torch.cov(medium)
 torch.corrcoef(medium)
+turned.sum(0)
+turned.max(1)
+inner.sum() wrt inner
+inner.sum(1)
+cplx.sum(1)
+dbl.std(1)
+tile.max(1)
 """
 
 CALLS["cumulative"] = """
@@ -454,6 +499,9 @@ torch.isin(ints, counts)
 torch.histc(x, 100, -3, 3)
 torch.bincount(flat_tokens)
 mask.nonzero()
+x.unique(dim=0)
+torch.nanmedian(with_nans)
+tile.topk(5)
 """
 
 CALLS["indexing"] = """
@@ -547,6 +595,14 @@ F.pad(x, (0, 24)) wrt x
 F.pixel_shuffle(image, 2) wrt image
 F.unfold(image, 3, padding=1) wrt image
 F.fold(patches, (32, 32), 3, padding=1) wrt patches
+turned.flip(0)
+torch.fliplr(x)
+torch.vstack([turned, x])
+x.view(32, 32, 32, 32).permute(0, 2, 1, 3).reshape(1024, 1024) wrt x
+last.contiguous()
+F.pad(last, (1, 1, 1, 1))
+torch.combinations(row[:100])
+cube.tril() wrt cube
 """
 
 CALLS["cast"] = """
@@ -642,6 +698,8 @@ torch.einsum("bij,bjk->bik", batch, batch2) wrt batch batch2
 torch.einsum("ij,ij->i", x, y) wrt x y
 torch.einsum("bhqd,bhkd->bhqk", q, k)
 torch.einsum("ii->i", a)
+torch.einsum("ij,ij->", x, y)
+tile @ tile2 wrt tile tile2
 torch.addmm(bias, x, weight) wrt bias x weight
 torch.baddbmm(batch, batch, batch2)
 F.linear(x, weight, bias) wrt x weight bias
@@ -751,6 +809,11 @@ F.softmax(small, -1) wrt small
 F.softmin(x, -1)
 F.log_softmax(x, -1) wrt x
 F.log_softmax(large, -1)
+F.softmax(turned, -1) wrt turned
+F.softmax(tile, -1) wrt tile
+F.gelu(dbl) wrt dbl
+F.relu(inner) wrt inner
+F.relu(last) wrt last
 """
 INPUTS["slope"] = "torch.full((1,), 0.25)"
 
@@ -779,6 +842,7 @@ F.triplet_margin_loss(x, y, z) wrt x y z
 F.cosine_embedding_loss(large, large2, sign_row) wrt large
 F.ctc_loss(F.log_softmax(letters, -1), ctc_targets, ctc_inputs, ctc_lengths) wrt letters
 F.mse_loss(small, small2) wrt small
+F.mse_loss(tile, tile2) wrt tile
 """
 
 CALLS["convolution"] = """
@@ -810,6 +874,9 @@ F.adaptive_avg_pool2d(image, 1) wrt image
 F.adaptive_avg_pool2d(image, 7) wrt image
 F.adaptive_max_pool2d(image, 4) wrt image
 F.lp_pool2d(image, 2, 2)
+F.max_pool2d(last, 2) wrt last
+F.avg_pool2d(last, 2)
+F.adaptive_max_pool2d(image, 5)
 """
 
 CALLS["normalization"] = """
@@ -823,6 +890,9 @@ F.group_norm(image, 8, scale32, shift32) wrt image scale32 shift32
 F.instance_norm(image) wrt image
 F.local_response_norm(image, 5)
 F.layer_norm(small, (10,)) wrt small
+F.layer_norm(turned, (1024,)) wrt turned
+F.layer_norm(dbl, (1024,)) wrt dbl
+F.batch_norm(last, mean32, var32, scale32, shift32, True) wrt last
 torch.nn.utils.clip_grad_norm_(parameters, 1e6)
 """
 
@@ -849,6 +919,7 @@ F.interpolate(image, size=(48, 48), mode="bilinear", align_corners=True)
 F.interpolate(image, size=(16, 16), mode="area")
 F.interpolate(images, scale_factor=2, mode="bicubic") wrt images
 F.interpolate(signal, scale_factor=2, mode="linear") wrt signal
+F.interpolate(last, scale_factor=2) wrt last
 F.grid_sample(images, grid, align_corners=False) wrt images grid
 F.grid_sample(images, grid, mode="nearest", align_corners=False)
 F.affine_grid(theta, (16, 3, 64, 64), align_corners=False) wrt theta
@@ -869,18 +940,58 @@ small_Adam()
 NOT_COMPARED = {"random", "F.rrelu(x)"}  # families, or calls: what they draw differs; shapes and types do not
 
 # Why calls that contain a text take more than three times as long as PyTorch.
+SHARED = "the gradient is a copy of what backward() was given; PyTorch lets them share memory"
+TURNED = "channels are brought to the front for the loop, and back to the end in the result; PyTorch's loops go over them"
+FEW_US = "a call of a few microseconds: what is checked and recorded around NumPy's is Python"
+ONE_BY_ONE = "the C library's function, one element at a time"
 REASONS = {
+    "torch.randn(10)": "a few microseconds: PyTorch's pairs of doubles, drawn under the generator's lock, in Python",
     "half": "NumPy converts halves one by one; with Numba it is the processor's instructions",
     "torch.fft.": "pocketfft, against MKL",
+    "torch.stft": "pocketfft, against MKL",
     "int_a @ int_b": "there is no BLAS for integers",
     "bf16[:512, :512] @": "BLAS has no products of bfloat16: it is converted to float32 and back",
-    "erfinv": "SciPy's function, one element at a time",
-    "lgamma": "SciPy's function, one element at a time",
-    "double.sin": "the C library's function, one element at a time",
-    "x.reshape(512, 2048) backward": "the gradient is a copy of what backward() was given; PyTorch lets them share memory",
-    "embedding_bag": "rows are looked up first and added then",
-    "max_pool1d": "where the largest are is found, too; PyTorch leaves that out where no gradient is asked for",
-    "cumsum": "NumPy adds one element at a time and holds the interpreter's lock; with Numba there is a kernel",
+    "igamma": "SciPy's function, one element at a time",
+    "nextafter": ONE_BY_ONE,
+    "x.reshape(512, 2048) backward": SHARED,
+    "torch.cat([x, y]) backward": SHARED,
+    "torch.stack([x, y]) backward": SHARED,
+    "x.split(256, 1) backward": SHARED,
+    "torch.vstack": SHARED,
+    "(last": TURNED,
+    "last.": TURNED,
+    "turned.flip": "the result lies in C order; PyTorch leaves it in the order of the operand, and so copies in one line",
+    "unfold(1, 16, 8) backward": "windows that overlap are added by position; PyTorch adds the slices of each place in them",
+    "torch.linalg.det(many4)": "NumPy's calls of LAPACK, a small matrix each; PyTorch solves them by its own loop",
+    "tile": FEW_US,
+    "small": FEW_US,
+    "q1": FEW_US,
+    "torch.meshgrid": FEW_US,
+    "torch.trace": FEW_US,
+    "torch.block_diag": FEW_US,
+    "torch.eye(4)": FEW_US,
+    "torch.arange(10)": FEW_US,
+    "torch.zeros(10)": FEW_US,
+}
+# The same with NumPy alone, which MUTAGRAD_KERNELS=numpy asks for, by family: of those that have kernels otherwise.
+STEPS = "NumPy passes over memory once for each step of the formula; with Numba it is one loop"
+ALONE = {
+    "arithmetic": STEPS, "in place": STEPS, "activation": STEPS, "loss": STEPS, "normalization": STEPS, "attention": STEPS,
+    "unary": "NumPy or SciPy has no vectors of the function, or it is several steps; with Numba it is one loop",
+    "cumulative": "NumPy adds one element at a time and holds the interpreter's lock; with Numba there is a kernel",
+    "reduction": "NumPy widens before it reduces, or goes over memory twice; with Numba there is a kernel",
+    "sorting": "NumPy's sorts on threads that wait for the interpreter's lock; with Numba there are kernels for the rest",
+    "indexing": "NumPy reads and writes by position on one thread; with Numba there are kernels",
+    "shape": "NumPy copies row by row on one thread; with Numba there is a kernel that goes tile by tile",
+    "cast": "NumPy converts one by one, on threads that wait for the interpreter's lock; with Numba it is one loop",
+    "random": "PyTorch's numbers to the bit: in double, or one by one; with Numba there are kernels",
+    "product": "more than one pass over memory, or over all pairs; with Numba it is one loop",
+    "linalg": "one call of LAPACK after the other, and of NumPy's between them",
+    "convolution": "columns of the image are copied, and multiplied by BLAS; with Numba tiles stay in registers",
+    "pooling": "a step of NumPy's for each element of a window; with Numba there is a kernel",
+    "recurrent": "ten of NumPy's calls for each step of the sequence; with Numba a step is one loop",
+    "resampling": "a gather and a product of NumPy's for each neighbour; with Numba there is a kernel",
+    "factory": "NumPy fills on one thread",
 }
 
 # -------------------------------------------------------------------------------- lines into programs
@@ -899,7 +1010,8 @@ class Call:
 
     @property
     def reason(self) -> str:
-        return next((why for text, why in REASONS.items() if text in self.name), "")
+        found = next((why for text, why in REASONS.items() if text in self.name), "")
+        return found or (ALONE.get(self.family, "") if os.environ.get("MUTAGRAD_KERNELS") == "numpy" else "")
 
     def arrays(self, result: Any) -> dict[str, np.ndarray]:
         """What is compared, by place and type."""

@@ -124,3 +124,13 @@ def test_vectors_in_space(compiled: None) -> None:
         np.testing.assert_allclose(one, other, 1e-12, 1e-12)
     np.testing.assert_allclose(mg.linalg.cross(mg.tensor(x).permute(1, 0, 2), mg.tensor(y).permute(1, 0, 2)).numpy(),
                                np.cross(x, y).transpose(1, 0, 2), 1e-12, 1e-12)
+
+
+@pytest.mark.parametrize("equation", ["ij,kl->ijkl", "ij,kl->klji", "ijk,k->ji", "ij,ij->", "i,jik->kj", "ij,j->i"])
+def test_a_contraction_with_nothing_left_on_one_side_has_its_shape(equation: str) -> None:
+    terms = equation.split("->")[0].split(",")
+    a, b = (np.arange(1.0, 1 + 2 ** len(t)).reshape((2,) * len(t)) for t in terms)
+    x, y = (mg.tensor(v, requires_grad=True) for v in (a, b))
+    found = mg.einsum(equation, x, y)
+    assert np.array_equal(found.detach().numpy(), np.einsum(equation, a, b))
+    assert mg.autograd.gradcheck(lambda x, y: mg.einsum(equation, x, y), (x, y))

@@ -7,7 +7,7 @@ Whoever cuts has to ask what NumPy asks for one call: whether writing one part c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import isfinite, prod
 from operator import is_not
 from typing import Any
 
@@ -29,6 +29,9 @@ __all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "again", "ap
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
+# Those that do with real and imaginary parts the same.
+PAIRWISE = {np.add, np.subtract, np.negative, np.positive}
+FEW_PARTS, SHORT_PART = 64, 16  # arrays that are joined one by one, of pieces that are at least so many elements
 # NumPy's own that call the C library, or branch, for each element.
 SLOW = {np.logaddexp, np.log1p, np.sign, np.deg2rad, np.rad2deg}
 
@@ -93,6 +96,8 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
     """
     if not is_plain(out, *arrays):
         return False
+    if (check := getattr(function, "check", None)) is not None:
+        check(*arrays)
     keep_memory()
     if not fresh:
         arrays = tuple([a if a is out else read_first(a, out) for a in arrays])
@@ -103,8 +108,7 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
     if loop is None and choice.on:
         near = [_near(a, out) for a in arrays]
         loop = loops.forward(function, near, settings, out, fresh) if any(map(is_not, near, arrays)) else None
-    if loop is not None:
-        loop.run(get_num_threads() if out.size >= SHARED else 1)
+    if loop is not None and loop.run(get_num_threads() if out.size >= SHARED else 1):
         return True
     return out.size >= LARGE and _apply_by_numpy(function, arrays, settings, out)
 
@@ -122,6 +126,28 @@ def assign(target: Array, value: Array) -> None:
     plain = value.dtype is target.dtype and target.dtype.kind in "fciu"
     if not plain or not choice.on or not apply(np.positive, (value,), (), target, True):
         _in_rows(lambda v, out: out.__setitem__(..., v), (value,), target)
+
+
+def join(arrays: Sequence[Array], dim: int) -> Any:
+    """Do as np.concatenate; large ones part by part, on several threads."""
+    first = arrays[0]
+    if first.size * len(arrays) < PLENTY:
+        return np.concatenate(arrays, dim)
+    shape = list(first.shape)
+    shape[dim] = sum(a.shape[dim] for a in arrays if a.ndim == first.ndim)
+    alike = all(a.ndim == first.ndim and a.dtype is first.dtype and a.shape[:dim] == first.shape[:dim]
+                and a.shape[dim + 1:] == first.shape[dim + 1:] for a in arrays)
+    if (len(arrays) > FEW_PARTS or not alike or not is_plain(*arrays)
+            or min(prod(a.shape[dim:]) for a in arrays) < SHORT_PART):
+        return np.concatenate(arrays, dim)
+    keep_memory()
+    out = np.empty(shape, first.dtype)
+    start = 0
+    for a in arrays:
+        end = start + a.shape[dim]
+        assign(out[(slice(None),) * dim + (slice(start, end),)], a)
+        start = end
+    return out
 
 
 def _apply_by_numpy(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],
@@ -173,13 +199,21 @@ def evaluate(function: Callable[..., Any], arrays: tuple[Array, ...], settings: 
              shape: tuple[int, ...], kind: Any) -> Any:
     """Return `function(*arrays, *settings)`, which has this shape and type, on several threads where that can be."""
     out = np.empty(shape, kind)
-    done = out.dtype.kind != "c" and apply(function, arrays, settings, out, True)
+    if out.dtype.kind != "c":
+        done = apply(function, arrays, settings, out, True)
+    else:
+        done = function in PAIRWISE and all(type(a) is np.ndarray and a.dtype is kind and a.shape == shape
+                                            and a.flags.c_contiguous for a in arrays)
+        parts = out.real.dtype
+        done = done and apply(function, tuple([a.view(parts) for a in arrays]), (), out.view(parts), True)
     return out if done else function(*arrays, *settings)
 
 
 def plan_of(function: Callable[..., Any], arrays: tuple[Array, ...], out: Array) -> loops.Plan | None:
     """Return how `evaluate` has computed a result, for the next arrays of the same types and layouts."""
-    return None if function in VECTORS or not choice.on else loops.plan_of(function, arrays, out)
+    if function in VECTORS or not choice.on or hasattr(function, "check"):  # which asks for values
+        return None
+    return loops.plan_of(function, arrays, out)
 
 
 def again(plan: loops.Plan, arrays: tuple[Array, ...], shape: tuple[int, ...], kind: Any) -> Array | None:
@@ -188,10 +222,7 @@ def again(plan: loops.Plan, arrays: tuple[Array, ...], shape: tuple[int, ...], k
         return None
     out: Array = np.empty(shape, kind)
     loop = loops.by_plan(plan, (*arrays, out))
-    if loop is None:
-        return None
-    loop.run(get_num_threads() if out.size >= SHARED else 1)
-    return out
+    return out if loop is not None and loop.run(get_num_threads() if out.size >= SHARED else 1) else None
 
 
 def compute(function: Callable[..., Any], arrays: tuple[Array, ...]) -> Array | None:
@@ -213,8 +244,7 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
         near = [_near(v, first) for v in (g, *saved)]
         if any(map(is_not, near, (g, *saved))):
             loop = loops.backward(rules, xp, near[0], near[1:], inputs, outs)
-    if loop is not None:
-        loop.run(get_num_threads() if g.size >= SHARED else 1)
+    if loop is not None and loop.run(get_num_threads() if g.size >= SHARED else 1):
         return outs
     vectors = [flat(v, shape) if isinstance(v, np.ndarray) else v for v in saved]
     incoming = flat(g, shape)

@@ -7,7 +7,7 @@ added, and with it the bits of a sum, is the same with any number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from itertools import pairwise
 from math import prod
@@ -22,6 +22,8 @@ from .copies import in_order
 from .kinds import is_plain, pick, raw
 from .numpy import np
 
+SHORT = 32  # elements up to which the first ones of a row are kept in order while it is gone over
+FEW = 1 << 10  # elements of a matrix up to which its triangles are kept in mind
 MANY = 1 << 14  # elements from which adding is worth SciPy, which takes a tenth of a second to import
 _MOVED = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}  # as what elements of this size are moved
 
@@ -380,3 +382,44 @@ def _sparse_product() -> Any:
     except Exception:  # no SciPy, or one that keeps it elsewhere
         return None
     return found if total.tolist() == [1, 6] else None
+
+
+# ------------------------------------------------------------------------------------------------------ parts of arrays
+
+@lru_cache(256)
+def _lower(n: int, m: int, diagonal: int) -> Any:
+    """Where a small matrix is below a diagonal, or on it."""
+    return raw.tri(n, m, diagonal, dtype=bool)
+
+
+def first_of(a: Array, k: int, largest: bool) -> Any:
+    """Return where the first few of each row are in its order; None where there is no loop for it."""
+    if not 0 < k <= SHORT or not a.size or type(a) is not raw.ndarray or (
+            loop := library.find_for(kernels.first_of, a)) is None:
+        return None
+    n = a.shape[-1]
+    found = np.empty((*a.shape[:-1], k), np.int64)
+    loop.share(a.size // n, a.size, in_order(a).reshape(-1, n), largest, found.reshape(-1, k))
+    return found
+
+
+def triangle(a: Array, diagonal: int, lower: bool) -> Any:
+    """Return matrices with zeros above a diagonal, or below it."""
+    if a.size <= FEW and is_plain(a):
+        return np.where(_lower(*a.shape[-2:], diagonal if lower else diagonal - 1) == lower, a, np.zeros((), a.dtype))
+    if a.ndim < 2 or (found := _as_moved(kernels.triangle, a.size, a)) is None:
+        return np.tril(a, diagonal) if lower else np.triu(a, diagonal)
+    loop, moved = found
+    out = np.empty(a.shape, a.dtype)
+    n, m = a.shape[-2:]
+    loop.share(a.size // m, a.size, moved.reshape(-1, n, m), diagonal, lower, out.view(moved.dtype).reshape(-1, n, m))
+    return out
+
+
+def sum_bags(a: Array, rows: Array, ends: Array) -> Any:
+    """Return the sums of rows in bags, each of which begins where the one before ends; None where there is no loop."""
+    if a.ndim != 2 or (loop := _loop(kernels.add_bags, rows.size * a.shape[1], a.dtype, a, rows, ends)) is None:
+        return None
+    out = np.empty((ends.size, a.shape[1]), a.dtype)
+    loop.share(ends.size, rows.size * a.shape[1], a, rows, ends, out)
+    return out

@@ -9,6 +9,7 @@ from .allocator import keep_memory
 from .blas import on_one_thread, product_address
 from .compiled import gemm
 from .numpy import np
+from .parallel import PLENTY, evaluate
 from .threads import in_spans
 
 FEW_ROWS = range(2, 33)  # rows on the left for which a product from the other side is faster
@@ -59,7 +60,7 @@ def contract(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> 
     sizes = {c: n for term, a in zip(terms, arrays) for c, n in zip(term, a.shape)}
     if not summed:
         return _side_by_side(terms, result, arrays)
-    if not rows or not columns:
+    if batch and not (rows and columns):
         return None
     a = _in_order(arrays[0], left, (batch, rows, summed), sizes)
     if right[-1] in summed:
@@ -67,8 +68,8 @@ def contract(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> 
     else:
         b = _in_order(arrays[1], right, (batch, summed, columns), sizes)
     order, found = [*batch, *rows, *columns], multiply(a, b)
-    if len(order) != found.ndim:
-        found = found.reshape([sizes[c] for c in order])
+    if found.shape != (shape := tuple([sizes[c] for c in order])):
+        found = found.reshape(shape)
     return found if order == list(result) else found.transpose([order.index(c) for c in result])
 
 
@@ -85,4 +86,7 @@ def _side_by_side(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]
     for term, a in zip(terms, arrays):
         kept = [term.index(c) for c in result if c in term]
         spread.append(a.transpose(kept)[tuple(slice(None) if c in term else None for c in result)])
-    return np.multiply(*spread)
+    shape, kind = np.broadcast_shapes(*(a.shape for a in spread)), arrays[0].dtype
+    if prod(shape) < PLENTY or arrays[1].dtype is not kind:
+        return np.multiply(*spread)
+    return evaluate(np.multiply, tuple(spread), (), shape, kind)

@@ -1,22 +1,33 @@
 """Whole quotients and remainders of many float32 numbers, by division in double: NumPy calls fmod for each element.
 
 Of quotients below 2**24 the one in double rounds to the right integer, and its product with the divisor is exact. Where
-one may be larger, or is not finite, NumPy computes them all.
+one may be larger, or is not finite, NumPy computes them all. (Compiled loops do the same: see expressions.py.)
 """
 from __future__ import annotations
 
 from typing import Any
 
 from ..base.operands import Array
-from .kinds import is_plain
+from .compiled import reductions
+from .compiled.expressions import Symbol
+from .kinds import anywhere, is_plain
 from .numpy import np
 
 MANY = 1024
 
 
+def has_zero(b: Array) -> bool:
+    """Return whether some divisor is zero."""
+    if is_plain(b) and b.flags.c_contiguous and (found := reductions.whole("nonzero", b)) is not None:
+        return bool(found[0] < b.size)
+    return anywhere(b == 0)
+
+
 def _whole(a: Array, b: Array, rounding: Any) -> Any:
     """The quotients in double, rounded; None if they are not known to be right."""
-    if a.dtype.char != "f" or b.dtype.char != "f" or max(a.size, b.size) < MANY or not is_plain(a, b):
+    if isinstance(a, Symbol) or isinstance(b, Symbol) or a.dtype.char != "f" or b.dtype.char != "f":
+        return None
+    if max(a.size, b.size) < MANY or not is_plain(a, b) or np.isinf(b).any():
         return None
     quotients = np.divide(a, b, dtype=np.float64)
     rounding(quotients, out=quotients)

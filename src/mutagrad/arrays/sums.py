@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.operands import Array
 from . import parallel as large
+from .compiled import reductions
 from .kinds import is_frozen
 from .numpy import np
 
@@ -60,6 +61,8 @@ def _add(a: Array, dims: list[int]) -> Any:
         order = sorted(range(a.ndim), key=lambda d: -abs(a.strides[d]))
         turned = a.transpose(order)
         if not turned.flags.c_contiguous:
+            if (found := reductions.reduce("sum", a, tuple(dims))) is not None:
+                return found
             a = _without_gaps(a, dims)
         elif order != list(range(a.ndim)):
             found = _add(turned, sorted(order.index(d) for d in dims))

@@ -412,7 +412,8 @@ def _conjugated(op: Op) -> Op:
     holomorphic = op.reverse
 
     def reverse(xp: SimpleNamespace, g: Adjoint, s: Sequence[Any], i: Sequence[Writer | None]) -> tuple[Any, ...]:
-        return tuple(None if gx is None else xp.conj(gx) for gx in holomorphic(xp, xp.conj(g), s, i))
+        found = holomorphic(xp, xp.conj(g), s, i)
+        return tuple(gx if gx is None or not xp.is_complex(gx) else xp.conj(gx) for gx in found)
 
     other.reverse = reverse
     return other

@@ -2,8 +2,11 @@
 
 A symbol is an array without elements, known to NumPy by its protocols, that writes down what is done with it. Forwards
 and derivative rules of elementwise operations are functions of NumPy's that run on it as they are; so all of them can
-be compiled to one loop, and there is no second table of formulas. Whatever is no elementwise work on floats and truth
-values is refused, and then NumPy computes it.
+be compiled to one loop, and there is no second table of formulas. Whatever is no elementwise work on numbers of one
+type and truth values is refused, and then NumPy computes it.
+
+Some steps are right for most values alone, as a quotient in double is the whole quotient of integers below 2**53. They
+write down a doubt: a condition under which the loop's results are worth nothing, and NumPy computes them all.
 """
 from __future__ import annotations
 
@@ -27,8 +30,10 @@ class Tape:
     """The steps of a loop: names for values, each computed once."""
 
     def __init__(self, kind: numpy.dtype[Any]) -> None:
-        self.kind, self.bits = kind, kind.itemsize * 8
+        self.kind, self.whole = kind, kind.kind in "iu"
+        self.bits = 64 if self.whole else kind.itemsize * 8
         self.lines: list[str] = []
+        self.doubts: list[str] = []
         self.known: dict[str, str] = {}
 
     def step(self, text: str) -> str:
@@ -40,6 +45,11 @@ class Tape:
         return name
 
     def number(self, value: float) -> str:
+        if self.whole:
+            limits = numpy.iinfo(self.kind)
+            if value != int(value) or not limits.min <= value <= limits.max:
+                raise Unknown("no such integer")
+            return f"F({int(value)})"
         text = {math.inf: "np.inf", -math.inf: "-np.inf"}.get(value) or ("np.nan" if value != value else repr(value))
         return f"F({text})"
 
@@ -127,18 +137,25 @@ def _named(tape: Tape, value: Any) -> Symbol:
         value = value.item()
     if not isinstance(value, (int, float)):
         raise Unknown(type(value).__name__)
-    return Symbol(tape, tape.number(float(value)), ndim=0)
+    return Symbol(tape, tape.number(value if tape.whole else float(value)), ndim=0)
 
 
 _TWO = {"add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "divide": "{} / {}", "true_divide": "{} / {}",
         "maximum": "larger_B({}, {})", "minimum": "smaller_B({}, {})", "logaddexp": "logaddexp_B({}, {})",
         "copysign": "F(math.copysign({}, {}))", "hypot": "hypot_B({}, {})"}
 _ONE = {"negative": "-{}", "positive": "{}", "absolute": "abs({})", "fabs": "abs({})", "square": "{0} * {0}",
-        "reciprocal": "F(1.0) / {}", "sqrt": "sqrt_B({})", "exp": "exp_B({})", "log": "log_B({})",
+        "reciprocal": "F(1.0) / {}", "sqrt": "sqrt_B({})", "exp": "exp_B({})", "exp2": "exp2_B({})", "log": "log_B({})",
         "expm1": "expm1_B({})", "log1p": "log1p_B({})", "tanh": "tanh_B({})", "sign": "sign_B({})",
         "deg2rad": "{} * F(0.017453292519943295)",
         "rad2deg": "{} * F(57.29577951308232)", "floor": "np.floor({})", "ceil": "np.ceil({})",
         "trunc": "np.trunc({})", "rint": "round_B({})"}
+# The same of integers: what Numba computes in 64 bits wraps to their own, as NumPy's does.
+_WHOLE = {"add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "maximum": "max({}, {})",
+          "minimum": "min({}, {})", "negative": "-{}", "positive": "{}", "square": "{0} * {0}",
+          "absolute": "{0} if {0} > 0 else -{0}", "sign": "({0} > 0) - ({0} < 0)", "bitwise_and": "{} & {}",
+          "bitwise_or": "{} | {}", "bitwise_xor": "{} ^ {}", "invert": "~{}"}
+_OF_TRUTHS = "multiply", "add", "maximum", "minimum"
+_TURNS = "sin", "cos", "tan"
 _ASKS = {"greater": "{} > {}", "greater_equal": "{} >= {}", "less": "{} < {}", "less_equal": "{} <= {}",
          "equal": "{} == {}", "not_equal": "{} != {}", "isnan": "{0} != {0}", "isinf": "abs({}) == np.inf",
          "isfinite": "abs({}) < np.inf", "signbit": "math.copysign(F(1.0), {}) < F(0.0)"}
@@ -151,21 +168,62 @@ def _apply(tape: Tape, name: str, inputs: Sequence[Any]) -> Symbol:
     ndim = max(v.ndim for v in given)
     if name == "power":
         return _power(tape, *given)
-    if name in _LOGIC or (name in ("multiply", "add", "maximum", "minimum") and all(v.truth for v in given)):
-        if name not in _LOGIC or not all(v.truth for v in given):
+    truths = all(v.truth for v in given)
+    of_bits = tape.whole and name in _WHOLE and not truths
+    if name in _LOGIC and not of_bits or name in _OF_TRUTHS and truths:
+        if name not in _LOGIC or not truths:
             raise Unknown(name)
         return Symbol(tape, tape.step(_LOGIC[name].format(*[v.name for v in given])), True, ndim)
     floats = [v.as_float() for v in given]
     if name in _ASKS:
         return Symbol(tape, tape.step(_ASKS[name].format(*floats)), True, ndim)
+    if name in _ROUNDED:
+        return Symbol(tape, _quotient(tape, name, *floats), ndim=ndim)
+    if tape.whole:
+        if name not in _WHOLE:
+            raise Unknown(name)
+        return Symbol(tape, tape.step(f"F({_WHOLE[name].format(*floats)})"), ndim=ndim)
     text = _TWO.get(name) or _ONE.get(name)
+    if text is None and name in _TURNS and tape.bits == 64:  # NumPy has vectors of these for float32 alone
+        tape.doubts.append(f"abs({floats[0]}) > 1e6")
+        text = f"{name}_64({{}})"
     if text is None:
         raise Unknown(name)
     return Symbol(tape, tape.step(text.replace("_B(", f"_{tape.bits}(").format(*floats)), ndim=ndim)
 
 
+# How a quotient in double is rounded, by what is asked of it.
+_ROUNDED = {"floor_divide": "floor", "remainder": "floor", "fmod": "trunc"}
+
+
+def _quotient(tape: Tape, name: str, x: str, y: str) -> str:
+    """A whole quotient, or what it leaves, by one division in double.
+
+    Of integers it rounds to the right one where that and the operands are exact in double, and of float32 where the
+    quotient is below 2**24: then its product with the divisor is exact, too. Of float64 it may be one too large.
+    """
+    rounded = tape.step(f"np.{_ROUNDED[name]}(np.float64({x}) / np.float64({y}))")
+    if tape.whole:
+        if tape.kind.itemsize > 4:
+            tape.doubts += [f"({v} > {2**53}) | ({v} < -{2**53})" for v in (x, y)]
+        quotient = tape.step(f"F(np.int64({rounded}))")
+        return quotient if name == "floor_divide" else tape.step(f"F({x} - {quotient} * {y})")
+    most = 2.0 ** (24 if tape.bits == 32 else 52)
+    tape.doubts.append(f"not ((abs({rounded}) < {most}) & (abs({y}) < np.inf))")
+    if tape.bits == 64:
+        return tape.step(f"whole_64({x}, {y}, {rounded})" if name == "floor_divide"
+                         else f"rest_64({x}, {y}, {rounded}, {x if name == 'fmod' else y})")
+    if name == "floor_divide":
+        return tape.step(f"F({rounded})")
+    rest = tape.step(f"F(np.float64({x}) - {rounded} * np.float64({y}))")
+    return tape.step(f"F(math.copysign({rest}, {x}))" if name == "fmod"
+                     else f"where_32({rest} == 0, F(math.copysign({rest}, {y})), {rest})")
+
+
 def _power(tape: Tape, base: Symbol, exponent: Symbol) -> Symbol:
     x = base.as_float()
+    if tape.whole:
+        raise Unknown("power")
     known = {"F(2.0)": f"{x} * {x}", "F(3.0)": f"power3_{tape.bits}({x})", "F(1.0)": x,
              "F(0.5)": f"sqrt_{tape.bits}({x})", "F(-1.0)": f"F(1.0) / {x}", "F(-2.0)": f"F(1.0) / ({x} * {x})"}
     if exponent.name not in known:

@@ -15,6 +15,7 @@ import numpy
 
 from ...base.operands import Array
 
+SHORT = 16  # elements of a row below which each costs as much as the row's beginning
 STEPS = 2, 3, 4  # elements apart that vectors are made of with little waste
 
 
@@ -54,11 +55,21 @@ def _rows_of(shape: tuple[int, ...], *about: tuple[tuple[int, ...], tuple[int, .
             steps.append(here)
     if not sizes or len(sizes) > 3:
         return None
+    _longer_rows(sizes, steps, [item for _, _, item in about])
     missing = 3 - len(sizes)
     n, cut, outer = [*sizes, *[1] * missing]
     inner, middle, far = [*steps, *[[0] * len(about)] * missing]
     kinds = [_kind(s, item) for s, (_, _, item) in zip(inner, about)]
     return Rows(cut * outer, cut, n, tuple(zip(far, middle, inner)), tuple(kinds))
+
+
+def _longer_rows(sizes: list[int], steps: list[list[int]], items: list[int]) -> None:
+    """Have rows go along another dimension where they are short, as of pairs, and that is a way that vectors go."""
+    for d in range(1, len(sizes) if sizes[0] < SHORT else 0):
+        if sizes[d] > SHORT and all(_kind(s, item) != "far" for s, item in zip(steps[d], items)):
+            sizes[0], sizes[d] = sizes[d], sizes[0]
+            steps[0], steps[d] = steps[d], steps[0]
+            return
 
 
 def _kind(stride: int, item: int) -> str:

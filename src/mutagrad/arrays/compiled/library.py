@@ -37,6 +37,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     places.checked: (_P, _N, _N, _P, "boolean[::1]"), places.beside: (_PC, _N, _PC, "boolean[::1]"),
     places.beside_rows: (_PM, _N, _PM, "boolean[::1]"), places.bounds: (_P, _N, _P, _PM),
     places.insert: (_M, _M, _B, _PM), places.take_beside: (_M, _PM, _PM, "boolean[::1]", _M),
+    places.add_bags: (_M, _P, _P, _M), places.triangle: (_C, _N, _B, _C),
     places.count: ("uint8[::1]", _N, _P), places.nonzero: ("uint8[::1]", _N, _P, _P, _N, _N, _P),
     places.take: (_V, _P, _V), places.take_columns: (_M, _P, _M), places.take_slices: (_C, _P, _C),
     places.put: (_P, _V, _P, _V), places.add: (_P, _V, _P, _V), places.add_columns: (_M, _P, _M),
@@ -47,6 +48,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     images.sample: (_W, _C, "boolean", _N, "boolean", _C),
     images.sample_back: (_C, _W, _C, "boolean", _N, "boolean", "boolean", _C),
     pools.largest: (_W, _LIST, _W, "uint8[:, :, :, ::1]"), pools.put_back: (_M, "uint8[:, ::1]", _LIST, _LIST, _M),
+    pools.largest_alone: (_W, _LIST, _W),
     pools.largest_between: (_W, *[_LIST] * 6, "intp[:, :, :, ::1]"),
     pools.averages: (_W, _LIST, _C, _W), pools.shares: (_W, _LIST, _C, _W),
     images.weigh: (_C, _TABLE, _M, _C), images.weigh_two: (_M, _TABLE, _M, _M),
@@ -63,7 +65,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
 }
 # Those that whole numbers have, too, and those that they alone have.
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
-         places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert}
+         places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert, places.first_of}
 SINGLE = {draws.normals}  # for float32 alone
 # For float64 alone, and every step is rounded as it stands.
 DOUBLE = {rejection.gamma, rejection.poisson, rejection.binomial, rejection.normal_pairs}

@@ -21,11 +21,16 @@ from .layout import address, rows_of
 from .workers import Shared
 
 ndarray = numpy.ndarray
-_FLOATS = {"f": "float32", "d": "float64", "e": "float32", "E": "float32"}  # by array type: what it is computed in
+_COMPUTED = {"f": "float32", "d": "float64", "e": "float32", "E": "float32"}  # by array type: what it is computed in
+# And what kernels call the type; integers are computed in their own.
+_CALLED = {char: char for char in _COMPUTED}
+for _name, _letter in (("int8", "y"), ("uint8", "b"), ("int16", "h"), ("int32", "i"), ("int64", "q")):
+    _COMPUTED[numpy.dtype(_name).char], _CALLED[numpy.dtype(_name).char] = _name, _letter
 _BOOL, _SINGLE = numpy.dtype(bool), numpy.dtype(numpy.float32)
 _known: dict[Any, Kernel | None] = {}  # None: it is no elementwise work
 _BY_VALUE: Any = object()  # there is a kernel for each value of the settings
 MANY = 1024  # kinds of loops that are kept in mind; what comes after them NumPy computes
+WRONG, DOUBTFUL = 1, 2  # what a loop says of its results: one is not finite, they are worth nothing
 FEW = 16  # rows that are not shared out evenly: their elements are instead
 
 
@@ -38,9 +43,13 @@ class Loop:
         self.shared, self.given, self.count = shared, given, count
         self.arrays = arrays  # their memory is in use
 
-    def run(self, threads: int) -> None:
-        if self.shared(self.count, self.given, threads):
+    def run(self, threads: int) -> bool:
+        """Go over all of them; False where the results are worth nothing (see expressions.py)."""
+        found = self.shared(self.count, self.given, threads)
+        if found & WRONG:
             fp_error.flag()
+        return not found & DOUBTFUL
+
 
 def forward(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array,
             fresh: bool = False) -> Loop | None:
@@ -80,7 +89,7 @@ class Plan(NamedTuple):
     pack: Callable[..., None]  # where these belong among the words
 
 
-_plans: dict[Any, Plan | None] = {}
+_plans: dict[Any, Any] = {}  # or _BY_VALUE: there is a plan for each value of the numbers
 _FORM = Struct("4q")  # of the rows: whether they are shared out, and how many; the first of the words
 _FRESH = (None,) * 64  # results that are none of the arguments
 
@@ -94,13 +103,15 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     values = (*given, *outs)
     key = function, wanted, *where, *_kinds_of(values)
     try:
-        plan = _plans[key]
-    except KeyError:
-        plan, lasting = _plan(function, traced, given, wanted, outs, where)
-        if lasting:
+        plan = _plans.get(key, _plans)
+        if plan is _BY_VALUE:
+            key = key, *[v.item() if v.__class__ is ndarray else v for v in given if _is_number(v)]
+            plan = _plans.get(key, _plans)
+        if plan is _plans:
+            plan, lasting = _plan(function, traced, given, wanted, outs, where)
             if len(_plans) >= 4 * MANY:  # a program of ever new shapes
                 _plans.clear()
-            _plans[key] = plan
+            _plans[key] = plan if lasting or key[0].__class__ is tuple else _BY_VALUE
     except TypeError:  # a setting that is no key
         return None
     return None if plan is None else by_plan(plan, values)
@@ -120,7 +131,8 @@ def by_plan(plan: Plan, values: tuple[Any, ...]) -> Loop | None:
 def plan_of(function: Callable[..., Any], arrays: Sequence[Any], out: Array) -> Plan | None:
     """The plan that `forward` has made for a fresh result; None where there is none, or it depends on values."""
     values = (*arrays, out)
-    return _plans.get((getattr(function, "of", function), None, None, *_kinds_of(values)))
+    plan = _plans.get((getattr(function, "of", function), None, None, *_kinds_of(values)))
+    return None if plan is _BY_VALUE else plan
 
 
 def _kinds_of(values: tuple[Any, ...]) -> list[Any]:
@@ -136,13 +148,17 @@ def _place(array: Any, given: tuple[Any, ...]) -> int | None:
     return None
 
 
+def _is_number(value: Any) -> bool:
+    return value.__class__ is float or value.__class__ is ndarray and not value.ndim
+
+
 def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
           outs: list[Array], where: tuple[int | None, ...]) -> tuple[Plan | None, bool]:
     """Return a plan, if there can be a loop, and whether it is the same for all values of numbers."""
     kind = outs[0].dtype
     if kind is _BOOL:  # what is asked of floats
         kind = next((v.dtype for v in given if isinstance(v, numpy.ndarray) and v.dtype is not _BOOL), _SINGLE)
-    if kind.char not in _FLOATS or any(o.dtype is not outs[0].dtype for o in outs):
+    if kind.char not in _COMPUTED or any(o.dtype is not outs[0].dtype for o in outs):
         return None, True
     about = [_about(v, kind) for v in given]
     if None in about:
@@ -158,7 +174,7 @@ def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
         return None, exact == about
     numbers = [i for i, what in enumerate(exact) if what is float]
     form = _FORM.pack(rows.number >= FEW, rows.number, rows.cut, rows.n)
-    own, strides = Struct("d" * len(numbers) + "q" * len(arrays)), [s for steps in rows.strides for s in steps]
+    own, strides = Struct(("q" if kind.kind in "iu" else "d") * len(numbers) + "q" * len(arrays)), [s for steps in rows.strides for s in steps]
     words = form + bytes(own.size) + Struct("q" * len(strides)).pack(*strides)
     count = rows.n if rows.number < FEW else rows.number
     return Plan(kernel, count, numbers, arrays, words, own.pack_into), exact == about
@@ -190,12 +206,12 @@ def _about(value: Any, kind: Any) -> Any:
             return None
         if not value.ndim:
             return float if value.dtype is kind else None
-        return "bool" if value.dtype is not kind else kind.char
-    return float if type(value) is float else (type(value), value)
+        return "bool" if value.dtype is not kind else _CALLED[kind.char]
+    return float if type(value) is float and kind.kind == "f" else (type(value), value)
 
 
 # By the type of an array: how an element is loaded, and stored.
-_ELEMENTS = {"f": ("{}", "{}"), "d": ("{}", "{}"), "bool": ("{}", "{}"),
+_ELEMENTS = {**dict.fromkeys(("f", "d", "bool", *"ybhiq"), ("{}", "{}")),
              "e": ("of_half({})", "to_half({})"), "E": ("of_bfloat16({})", "to_bfloat16({})")}
 
 
@@ -227,7 +243,7 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, 
     `written` says for each result which argument it is written to; None for memory of its own.
     """
     _, out, *where = written
-    name, result = _FLOATS[kind.char], "bool" if out is _BOOL else kind.char
+    name, result = _COMPUTED[kind.char], "bool" if out is _BOOL else _CALLED[kind.char]
     tape, text = Tape(numpy.dtype(name)), _Text(rows)
     given: list[Any] = []
     elements = {}
@@ -249,22 +265,25 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, 
         return None if any(type(what) is tuple and what[0] is float for what in about) else _BY_VALUE
     except Exception:  # whatever a function does with what is no array
         return None
-    if len(tape.lines) == loads and result == kind.char:
+    if len(tape.lines) == loads and out is kind or tape.doubts and None not in where:
         return None
     targets = [text.array(f"out{k}", result) if at is None else elements[at] for k, at in enumerate(where)]
     body = [*tape.lines, *(f"{target} = {_ELEMENTS[result][1].format(f)}" for target, f in zip(targets, found))]
-    if result != "bool":
+    body += [f"doubtful |= {doubt}" for doubt in tape.doubts]
+    if result != "bool" and not tape.whole:
         body += [f"wrong |= not abs({f}) < np.inf" for f in found]  # a sweep looks at it then
     numbers = {f"v{i}" for i, what in enumerate(about) if what is float}
-    words = [f"{v} = " + (f"d_of_l(given[{w}])" if v in numbers else f"given[{w}]")
+    words = [f"{v} = " + (f"d_of_l(given[{w}])" if v in numbers and not tape.whole else f"given[{w}]")
              for w, v in enumerate([*text.given, *text.strides])]
     source = "\n".join([
         "import math", f"F = np.{name}", "", "", "def kernel(start, stop, given):",
         f"    given = row_q(given, {len(words)})", *(f"    {line}" for line in words),
         "    first, last, low, high = (start, stop, 0, n) if by_rows else (0, number, start, stop)",
-        "    wrong = False", "    for r in range(first, last):", "        i = r // cut", "        k = r - i * cut",
+        "    wrong = doubtful = False",
+        "    for r in range(first, last):", "        i = r // cut", "        k = r - i * cut",
         *(f"        {line}" for line in text.before), "        for j in range(high - low):",
-        *(f"            {line}" for line in body), "    return np.int64(wrong)", ""])
+        *(f"            {line}" for line in body),
+        f"    return {WRONG} * np.int64(wrong) + {DOUBTFUL} * np.int64(doubtful)", ""])
     return Kernel(f"{name}: " + "; ".join(body), partial(Shared, source))
 
 

@@ -22,6 +22,7 @@ from .workers import Shared
 
 TILE = 16
 NARROW = 16  # elements of a row below which another dimension is gone along, if it has more
+LINE = 64  # bytes: and if its elements are no further apart, as each would bring a line of the cache of its own
 FEW = 16  # rows that are not shared out evenly: their elements are instead
 SHORT = {"e": "half", "E": "bfloat16"}  # floats of two bytes
 # By NumPy's letter: how memory.py calls such elements, and what they are to Numba. Complex numbers are only copied.
@@ -76,7 +77,7 @@ def _plan(shape: tuple[int, ...], to: tuple[int, ...], source: tuple[int, ...], 
               and min(inner[0], middle[0]) >= TILE)
     if not turned:
         middle = axes[0] if axes else (1, 0, 0)
-        if inner[0] < NARROW and middle[0] > inner[0]:
+        if inner[0] < NARROW and middle[0] > inner[0] and max(abs(middle[1]), abs(middle[2])) <= LINE:
             axes[0], inner, middle = inner, middle, inner
     if axes:
         axes.remove(middle)  # type: ignore[arg-type]

@@ -132,6 +132,25 @@ def add_slices(start, stop, x, rows, values):
                 row[i] += more[i]
 
 
+def add_bags(start, stop, x, rows, ends, out):
+    """The sums of rows in bags, each of which begins where the one before ends."""
+    for b in range(start, stop):
+        found = out[b]
+        for i in range(found.size):
+            found[i] = 0
+        k = ends[b - 1] if b else 0
+        while k + 3 < ends[b]:  # several at a time: then sums are read and written less often
+            first, second, third, fourth = x[rows[k]], x[rows[k + 1]], x[rows[k + 2]], x[rows[k + 3]]
+            for i in range(found.size):
+                found[i] += (first[i] + second[i]) + (third[i] + fourth[i])
+            k += 4
+        while k < ends[b]:
+            row = x[rows[k]]
+            for i in range(found.size):
+                found[i] += row[i]
+            k += 1
+
+
 def multiply(start, stop, cuts, x, places, values):
     given, more = places[cuts[start]:cuts[stop]], values[cuts[start]:cuts[stop]]
     for k in range(given.size):
@@ -206,3 +225,44 @@ def insert(start, stop, sequence, values, right, out):
             a = row[at]
             before = not ((v < a) | (a != a) & (v == v)) if right else (a < v) | (v != v) & (a == a)
             found[k] = np.int64(at) + before
+
+
+def triangle(start, stop, x, diagonal, lower, out):
+    """What lies in matrices below a diagonal and on it, or above it and on it; `start` and `stop` count rows."""
+    n, m = x.shape[1], x.shape[2]
+    for r in range(start, stop):
+        row, found = x[r // n, r % n], out[r // n, r % n]
+        edge = min(max(r % n + diagonal + lower, 0), m)
+        left, right, zeros = (row[:edge], found[:edge], found[edge:]) if lower else (
+            row[edge:], found[edge:], found[:edge])
+        for k in range(left.size):
+            right[k] = left[k]
+        for k in range(zeros.size):
+            zeros[k] = 0
+
+
+def first_of(start, stop, x, largest, places):
+    """Where the first few of each row are in its order, equal ones by place; nan is the largest."""
+    k = places.shape[1]
+    values = np.empty(k, x.dtype)
+    for r in range(start, stop):
+        row, found = x[r], places[r]
+        known = 0
+        for j in range(row.size):
+            v = row[j]
+            if known == k:
+                last = values[k - 1]
+                if not ((v > last) | ((v != v) & (last == last)) if largest else
+                        (v < last) | ((last != last) & (v == v))):
+                    continue
+            else:
+                known += 1
+            at = known - 1
+            while at > 0:
+                before = values[at - 1]
+                if not ((v > before) | ((v != v) & (before == before)) if largest else
+                        (v < before) | ((before != before) & (v == v))):
+                    break
+                values[at], found[at] = before, found[at - 1]
+                at -= 1
+            values[at], found[at] = v, j

@@ -60,8 +60,67 @@ def largest(start, stop, x, form, best, where):
                     at[k] = number
 
 
+def largest_alone(start, stop, x, form, best):
+    """The largest in each window, or nan."""
+    k0, k1, k2, s0, s1, s2, p0, p1, p2 = form[0], form[1], form[2], form[3], form[4], form[5], form[6], form[7], form[8]
+    width = x.shape[3]
+    tops = np.empty(width, x.dtype)
+    for p in range(start, stop):
+        for i in range(best.shape[1]):
+            for j in range(best.shape[2]):
+                a0, a1 = max(p0 - i * s0, 0), min(x.shape[1] + p0 - i * s0, k0)
+                b0, b1 = max(p1 - j * s1, 0), min(x.shape[2] + p1 - j * s1, k1)
+                row, found = x[p, i * s0 + a0 - p0, j * s1 + b0 - p1], best[p, i, j]
+                if k0 * k1 > 1:
+                    for k in range(width):
+                        tops[k] = row[k]
+                    for a in range(a0, a1):
+                        for b in range(b0 if a > a0 else b0 + 1, b1):
+                            row = x[p, i * s0 + a - p0, j * s1 + b - p1]
+                            for k in range(width):
+                                tops[k] = larger(tops[k], row[k])
+                    row = tops
+                # Windows that lie inside, one element of them after the other; at the ends there may be less of them.
+                first = min((p2 + s2 - 1) // s2, found.size)
+                end = max(min((width + p2 - k2) // s2 + 1, found.size), first)
+                if s2 == 1:
+                    inner = row[first - p2:]
+                    for k in range(end - first):
+                        found[first + k] = inner[k]
+                    for c in range(1, k2):
+                        for k in range(end - first):
+                            found[first + k] = larger(found[first + k], inner[k + c])
+                elif s2 == 2 and k2 == 2:
+                    inner, here = row[first * 2 - p2:], found[first:]
+                    for k in range(end - first):
+                        here[k] = larger(inner[2 * k], inner[2 * k + 1])
+                elif s2 == 2 and k2 == 3:
+                    inner, here = row[first * 2 - p2:], found[first:]
+                    for k in range(end - first):
+                        here[k] = larger(larger(inner[2 * k], inner[2 * k + 1]), inner[2 * k + 2])
+                elif s2 == 4 and k2 == 4:
+                    inner, here = row[first * 4 - p2:], found[first:]
+                    for k in range(end - first):
+                        here[k] = larger(larger(inner[4 * k], inner[4 * k + 1]),
+                                         larger(inner[4 * k + 2], inner[4 * k + 3]))
+                else:
+                    for k in range(first, end):
+                        top = row[k * s2 - p2]
+                        for c in range(1, k2):
+                            top = larger(top, row[k * s2 - p2 + c])
+                        found[k] = top
+                for k in range(found.size):
+                    if k < first or k >= end:
+                        begin = k * s2 - p2
+                        place = max(-begin, 0)
+                        top = row[begin + place]
+                        for c in range(place + 1, min(width - begin, k2)):
+                            top = larger(top, row[begin + c])
+                        found[k] = top
+
+
 def largest_between(start, stop, x, first0, end0, first1, end1, first2, end2, where):
-    """Where the largest is in windows that go from `first` to `end` along each dimension: the first one, or nan."""
+    """Where the largest is in windows that go from `first` to `end` along each dimension; or the last nan."""
     for p in range(start, stop):
         for i in range(first0.size):
             for j in range(first1.size):
@@ -73,7 +132,7 @@ def largest_between(start, stop, x, first0, end0, first1, end1, first2, end2, wh
                             row, begin = x[p, a, b], (a * x.shape[2] + b) * x.shape[3]
                             for c in range(first2[k], end2[k]):
                                 v = row[c]
-                                better = (v > top) | ((v != v) & (top == top))
+                                better = (v > top) | (v != v)
                                 top = v if better else top
                                 place = begin + c if better else place
                     where[p, i, j, k] = place

@@ -18,8 +18,9 @@ from ..sizes import SHARED
 from ..threads import get_num_threads
 from . import folds
 from .compiler import Kernel, choice
+from .layout import address
 from .moves import SHORT, bits
-from .written import Written
+from .written import LETTERS, Written
 
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 PIECE = 1 << 12  # elements of a vector that are reduced as one row
@@ -94,11 +95,14 @@ def _head(name: str, char: str, ties: bool) -> tuple[str, str]:
 def _kernel(name: str, char: str, loop: Callable[..., Any]) -> tuple[Kernel, Any]:
     """A loop for a reduction of elements of a type; and the type of its results."""
     head, found = _head(name, char, ties=loop is folds.places)
-    outs = {folds.rows: (f"{found}[::1]",), folds.columns: ("intp", f"{found}[:, ::1]"),
+    outs = {folds.rows: (f"{found}[::1]",), folds.far_rows: (*("intp",) * 3, f"{found}[::1]"),
+            folds.columns: ("intp", f"{found}[:, ::1]"),
             folds.places: ("intp", "int64[:, ::1]"), folds.spread: ("float64[::1]",) * 3}
     shape = "[:, ::1]" if loop in (folds.rows, folds.spread) else "[:, :, ::1]"
     source = head + import_module("inspect").getsource(loop).replace(f"def {loop.__name__}(", "def kernel(", 1)
-    takes = (f"{STORED[char]}{shape}", *outs[loop])
+    takes = (*(() if loop is folds.far_rows else (f"{STORED[char]}{shape}",)), *outs[loop])
+    if loop is folds.far_rows:
+        source = f"row_at = row_{LETTERS[STORED[char]]}\n{source}"
     kernel = Kernel(f"{STORED[char] if char not in SHORT else SHORT[char]}: {name} of {loop.__name__}",
                     partial(Written, source, takes))
     return kernel, numpy.dtype(found)
@@ -125,7 +129,9 @@ def reduce(name: str, array: Any, dims: tuple[int, ...], keepdim: bool = False) 
         order.sort(key=lambda d: -abs(array.strides[d]))
         array = array.transpose(order)
         if not array.flags.c_contiguous:
-            return None
+            found = _of_window(name, array, {order.index(d) for d in dims})
+            return found.reshape([1 if d in dims else n for d, n in enumerate(shape)]) if (
+                keepdim and found is not None) else found
     places = sorted(order.index(d) for d in dims)
     end = places[-1] + 1
     start = next(d for d in range(end - 1, -1, -1) if d == 0 or d - 1 not in places)
@@ -137,6 +143,20 @@ def reduce(name: str, array: Any, dims: tuple[int, ...], keepdim: bool = False) 
     rest = [d for d in order if d not in dims]
     found = found.transpose([rest.index(d) for d in sorted(rest)])
     return found.reshape([1 if d in dims else n for d, n in enumerate(shape)]) if keepdim else found
+
+
+def _of_window(name: str, array: Any, dims: set[int]) -> Any:
+    """The same of a part of a matrix, each of whose rows lies in one piece."""
+    if (array.ndim != 2 or 1 not in dims or array.shape[1] < NARROW or array.strides[1] != array.itemsize
+            or array.strides[0] <= 0):
+        return None
+    kernel, dtype = _kernel(name, array.dtype.char, folds.far_rows)
+    if (loop := kernel.get()) is None:
+        return None
+    n = array.shape[1]
+    found = numpy.empty(len(array), dtype)
+    loop.share(len(array), array.size, address(array), array.strides[0], n, found)
+    return found if len(dims) == 1 else numpy.asarray(FOLLOWED_BY[REDUCTIONS[name][1]].reduce(found))
 
 
 def whole(name: str, array: Any) -> Any:
@@ -203,7 +223,13 @@ def _down(name: str, char: str, cube: Any, loop: Callable[..., Any] = folds.colu
 
 def place(name: str, array: Any, dim: int) -> Any:
     """Find where along a dimension the largest or smallest is; None where NumPy has to."""
-    if not _usable(array) or not array.flags.c_contiguous:
+    if not _usable(array):
+        return None
+    if not array.flags.c_contiguous:
+        if array.ndim != 2 or not array.flags.f_contiguous:
+            return None
+        array, dim = array.T, 1 - dim
+    if dim == array.ndim - 1:
         return None
     shape = array.shape
     values = bits(array) if array.dtype.char in SHORT else array

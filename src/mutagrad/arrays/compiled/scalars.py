@@ -2,7 +2,7 @@
 
 For float32 they are polynomials in float32, for float64 in float64, within a few units of the last place, also at the
 ends of the range; nan and inf are as NumPy has them. The coefficients are those of the Cephes library (S. Moshier),
-Taylor's, and Eigen's.
+Taylor's, Eigen's, and for erf of doubles W. J. Cody's (1969).
 """
 # Each name ends in the bits of the type that its arguments have, and in which it computes.
 # mypy: ignore-errors
@@ -51,11 +51,8 @@ def l_of_d(x):
 
 
 @njit(**_OPTIONS)
-def exp_32(x):
-    x = min(max(x, f(-104.0)), f(88.8))
-    n = np.floor(x * f(1.44269504) + f(0.5))
-    r = x - n * f(0.693359375)
-    r = r - n * f(-2.12194440e-4)
+def _power_of_two_32(r, n):
+    """exp(r) * 2 ** n, for a small r."""
     p = f(1.9875691500e-4)
     p = p * r + f(1.3981999507e-3)
     p = p * r + f(8.3334519073e-3)
@@ -71,11 +68,22 @@ def exp_32(x):
 
 
 @njit(**_OPTIONS)
-def exp_64(x):
-    x = min(max(x, d(-746.0)), d(709.9))
-    n = np.floor(x * d(1.4426950408889634) + d(0.5))
-    r = x - n * d(6.93145751953125e-1)
-    r = r - n * d(1.42860682030941723212e-6)
+def exp_32(x):
+    x = min(max(x, f(-104.0)), f(88.8))
+    n = np.floor(x * f(1.44269504) + f(0.5))
+    r = x - n * f(0.693359375)
+    return _power_of_two_32(r - n * f(-2.12194440e-4), n)
+
+
+@njit(**_OPTIONS)
+def exp2_32(x):
+    x = min(max(x, f(-151.0)), f(128.1))
+    n = np.floor(x + f(0.5))
+    return _power_of_two_32((x - n) * f(0.693147181), n)
+
+
+@njit(**_OPTIONS)
+def _power_of_two_64(r, n):
     p = d(1.0 / 6227020800.0)
     p = p * r + d(1.0 / 479001600.0)
     p = p * r + d(1.0 / 39916800.0)
@@ -94,6 +102,80 @@ def exp_64(x):
     low = d_of_l(np.int64((half + np.int64(1023)) << np.int64(52)))
     high = d_of_l(np.int64((n - half + np.int64(1023)) << np.int64(52)))
     return p * low * high
+
+
+@njit(**_OPTIONS)
+def exp_64(x):
+    x = min(max(x, d(-746.0)), d(709.9))
+    n = np.floor(x * d(1.4426950408889634) + d(0.5))
+    r = x - n * d(6.93145751953125e-1)
+    return _power_of_two_64(r - n * d(1.42860682030941723212e-6), n)
+
+
+@njit(**_OPTIONS)
+def exp2_64(x):
+    x = min(max(x, d(-1076.0)), d(1024.1))
+    n = np.floor(x + d(0.5))
+    return _power_of_two_64((x - n) * d(0.69314718055994531), n)
+
+
+@njit(**_OPTIONS)
+def _quarters_64(x):
+    """How many quarters of a turn are in an angle, and the rest of it: for those below a million."""
+    n = np.floor(x * d(0.63661977236758134) + d(0.5))
+    r = x - n * d(1.5707963267341256)  # pi / 2 in three parts, the first two of which have 33 bits
+    r = r - n * d(6.077100506303966e-11)
+    return np.int64(n), r - n * d(2.0222662487959506e-21)
+
+
+@njit(**_OPTIONS)
+def _small_sine_64(r):
+    z = r * r
+    p = d(1.0 / 355687428096000.0)
+    p = p * z + d(-1.0 / 1307674368000.0)
+    p = p * z + d(1.0 / 6227020800.0)
+    p = p * z + d(-1.0 / 39916800.0)
+    p = p * z + d(1.0 / 362880.0)
+    p = p * z + d(-1.0 / 5040.0)
+    p = p * z + d(1.0 / 120.0)
+    p = p * z + d(-1.0 / 6.0)
+    return r + r * z * p
+
+
+@njit(**_OPTIONS)
+def _small_cosine_64(r):
+    z = r * r
+    p = d(1.0 / 20922789888000.0)
+    p = p * z + d(-1.0 / 87178291200.0)
+    p = p * z + d(1.0 / 479001600.0)
+    p = p * z + d(-1.0 / 3628800.0)
+    p = p * z + d(1.0 / 40320.0)
+    p = p * z + d(-1.0 / 720.0)
+    p = p * z + d(1.0 / 24.0)
+    return (d(1.0) - d(0.5) * z) + z * z * p
+
+
+@njit(**_OPTIONS)
+def sin_64(x):
+    n, r = _quarters_64(x)
+    found = _small_cosine_64(r) if n & 1 else _small_sine_64(r)
+    found = -found if n & 2 else found
+    return found if abs(x) > d(1e-9) else x
+
+
+@njit(**_OPTIONS)
+def cos_64(x):
+    n, r = _quarters_64(x)
+    found = _small_sine_64(r) if n & 1 else _small_cosine_64(r)
+    return -found if (n + 1) & 2 else found
+
+
+@njit(**_OPTIONS)
+def tan_64(x):
+    n, r = _quarters_64(x)
+    sine, cosine = _small_sine_64(r), _small_cosine_64(r)
+    found = (-cosine if n & 1 else sine) / (sine if n & 1 else cosine)
+    return found if abs(x) > d(1e-9) else x
 
 
 @njit(**_OPTIONS)
@@ -225,12 +307,12 @@ def _of_both(F, exp, log, expm1):
 
     @njit(**_OPTIONS)
     def larger(a, b):
-        """As NumPy's maximum: nan where one of them is."""
-        return a if (a >= b) | (a != a) else b
+        """As NumPy's maximum: nan where one of them is. (The second is often the same for all.)"""
+        return b if (b > a) | (b != b) else a
 
     @njit(**_OPTIONS)
     def smaller(a, b):
-        return a if (a <= b) | (a != a) else b
+        return b if (b < a) | (b != b) else a
 
     @njit(**_OPTIONS)
     def logaddexp(a, b):
@@ -338,13 +420,73 @@ def erf_32(x):
 
 
 @njit(**_OPTIONS)
+def _near_erf_64(x):
+    """erf, of what is less than a half."""
+    z = x * x
+    p = d(1.85777706184603153e-1) * z + d(3.16112374387056560e0)
+    p = p * z + d(1.13864154151050156e2)
+    p = p * z + d(3.77485237685302021e2)
+    p = p * z + d(3.20937758913846947e3)
+    q = z + d(2.36012909523441209e1)
+    q = q * z + d(2.44024637934444173e2)
+    q = q * z + d(1.28261652607737228e3)
+    q = q * z + d(2.84423683343917062e3)
+    return x * p / q
+
+
+@njit(**_OPTIONS)
+def _far_erfc_64(a):
+    """erfc, of what is more: by two quotients, up to 4 and beyond."""
+    x = min(a, d(4.0))
+    p = d(2.15311535474403846e-8) * x + d(5.64188496988670089e-1)
+    p = p * x + d(8.88314979438837594e0)
+    p = p * x + d(6.61191906371416295e1)
+    p = p * x + d(2.98635138197400131e2)
+    p = p * x + d(8.81952221241769090e2)
+    p = p * x + d(1.71204761263407058e3)
+    p = p * x + d(2.05107837782607147e3)
+    p = p * x + d(1.23033935479799725e3)
+    q = x + d(1.57449261107098347e1)
+    q = q * x + d(1.17693950891312499e2)
+    q = q * x + d(5.37181101862009858e2)
+    q = q * x + d(1.62138957456669019e3)
+    q = q * x + d(3.29079923573345963e3)
+    q = q * x + d(4.36261909014324716e3)
+    q = q * x + d(3.43936767414372164e3)
+    q = q * x + d(1.23033935480374942e3)
+    y = max(a, d(4.0))
+    z = d(1.0) / (y * y)
+    u = d(1.63153871373020978e-2) * z + d(3.05326634961232344e-1)
+    u = u * z + d(3.60344899949804439e-1)
+    u = u * z + d(1.25781726111229246e-1)
+    u = u * z + d(1.60837851487422766e-2)
+    u = u * z + d(6.58749161529837803e-4)
+    v = z + d(2.56852019228982242e0)
+    v = v * z + d(1.87295284992346047e0)
+    v = v * z + d(5.27905102951428412e-1)
+    v = v * z + d(6.05183413124413191e-2)
+    v = v * z + d(2.33520497626869185e-3)
+    # exp(-a * a) in two factors: the square of a's leading part is exact
+    high = d_of_l(np.int64(l_of_d(a) & np.int64(-134217728)))
+    share = p / q if a < d(4.0) else (d(0.56418958354775629) - z * u / v) / y
+    found = exp_64(-high * high) * exp_64(-(a - high) * (a + high)) * share
+    return found if a < d(27.5) else d(0.0)
+
+
+@njit(**_OPTIONS)
 def erf_64(x):
-    return math.erf(x)
+    a = abs(x)
+    far = d(1.0) - _far_erfc_64(a)
+    found = _near_erf_64(x) if a < d(0.46875) else (far if x > d(0.0) else -far)
+    return found if x == x else x
 
 
 @njit(**_OPTIONS)
 def erfc_64(x):
-    return math.erfc(x)
+    a = abs(x)
+    far = _far_erfc_64(a)
+    found = d(1.0) - _near_erf_64(x) if a < d(0.46875) else (far if x > d(0.0) else d(2.0) - far)
+    return found if x == x else x
 
 
 @njit(**_OPTIONS)
@@ -419,6 +561,35 @@ def lgamma_32(x):
     found = rest - whole if mirrored else whole - rest
     found = d(0.0) if (x == f(1.0)) | (x == f(2.0)) else found
     return f(np.inf) if abs(x) == f(np.inf) else f(found)
+
+
+@intrinsic
+def _fused(context, a, b, c):
+    def generate(context, builder, signature, arguments):
+        return builder.fma(*arguments)
+
+    return types.float64(*[types.float64] * 3), generate
+
+
+def _nearly_fused(a, b, c):
+    return d(np.longdouble(a) * b + c)
+
+
+fused = _nearly_fused if config.DISABLE_JIT else _fused  # a * b + c, rounded once
+
+
+@njit(**_OPTIONS)
+def rest_64(x, y, quotient, like):
+    """What a whole quotient leaves, of the sign of a number; it may be one too many, where it was rounded up."""
+    rest = fused(-quotient, y, x)
+    found = rest + math.copysign(y, like) if (rest < d(0.0)) != (like < d(0.0)) else rest
+    return found if rest != d(0.0) else d(math.copysign(rest, like))
+
+
+@njit(**_OPTIONS)
+def whole_64(x, y, quotient):
+    rest = fused(-quotient, y, x)
+    return quotient - d(1.0) if (rest != d(0.0)) & ((rest < d(0.0)) != (y < d(0.0))) else quotient
 
 
 @njit(**_OPTIONS)

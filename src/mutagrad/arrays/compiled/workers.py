@@ -111,15 +111,15 @@ class Shared:
         for function in _SIGNATURES:  # nobody waits for them later
             native(function)
 
-    def part(self, start: int, stop: int, given: Any) -> bool:
+    def part(self, start: int, stop: int, given: Any) -> int:
         """Go over some of them, on this thread."""
         if INTERPRETED:
-            return bool(self.function(start, stop, address(given)))
-        return bool(native(boxes.run)(self.where, start, stop, given))
+            return int(self.function(start, stop, address(given)))  # type: ignore[call-overload]
+        return int(native(boxes.run)(self.where, start, stop, given))
 
-    def __call__(self, count: int, given: Any, threads: int) -> bool:
+    def __call__(self, count: int, given: Any, threads: int) -> int:
         if threads < 2 or count < 2 or INTERPRETED:
             return self.part(0, count, given)
         parts = bounds(count, threads)
         _workers.wake(parts.size - 2)
-        return bool(native(boxes.share)(_workers.address, self.where, given, parts))
+        return int(native(boxes.share)(_workers.address, self.where, given, parts))

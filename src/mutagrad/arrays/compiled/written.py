@@ -64,8 +64,8 @@ def _array_taken(text: str) -> Any:
 
 
 # By the type of an array: which function of memory.py gives it.
-_LETTERS = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "int16": "h", "int8": "y", "uint8": "b",
-            "uint16": "e", "bool": "bool"}
+LETTERS = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "int16": "h", "int8": "y", "uint8": "b",
+            "uint16": "e", "bool": "bool", "boolean": "bool"}
 
 
 def _entry(source: str, takes: list[Any]) -> str:
@@ -79,7 +79,7 @@ def _entry(source: str, takes: list[Any]) -> str:
         else:
             kind, ndim = taken
             sizes = "".join(f"w[{word + 1 + d}], " for d in range(ndim))
-            given.append(f"row_{_LETTERS[kind.name]}(w[{word}], ({sizes}))")
+            given.append(f"row_{LETTERS[kind.name]}(w[{word}], ({sizes}))")
             word += 1 + ndim
     options = OPTIONS.format(", 'reassoc'")
     body = source.replace("def kernel(", f"@njit({options})\ndef body(", 1)

@@ -6,6 +6,8 @@ from operator import index
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import is_plain
+from ...arrays.places import triangle
 from ...base.device import device
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.layout import check_layout, layout
@@ -40,10 +42,10 @@ METHODS = "H adjoint diag diag_embed diagflat fill_diagonal_ mH trace tril tril_
 
 # ------------------------------------------------------------------------------------------------------------ triangles
 
-tril_values = primitive("tril", np.tril, settings=("diagonal",), numbers=("diagonal",),
-                        x=lambda xp, g, diagonal: xp.tril(g, diagonal))
-triu_values = primitive("triu", np.triu, settings=("diagonal",), numbers=("diagonal",),
-                        x=lambda xp, g, diagonal: xp.triu(g, diagonal))
+tril_values = primitive("tril", lambda a, diagonal: triangle(a, diagonal, True), settings=("diagonal",),
+                        numbers=("diagonal",), x=lambda xp, g, diagonal: xp.tril(g, diagonal))
+triu_values = primitive("triu", lambda a, diagonal: triangle(a, diagonal, False), settings=("diagonal",),
+                        numbers=("diagonal",), x=lambda xp, g, diagonal: xp.triu(g, diagonal))
 
 
 def _matrix(x: Tensor, name: str) -> Tensor:
@@ -152,8 +154,12 @@ def _embed(a: Array, offset: int, dim1: int, dim2: int) -> Any:
     for dim in sorted((dim1, dim2)):
         shape.insert(dim, n)
     out = np.zeros(shape, a.dtype)
-    rows = np.arange(a.shape[-1])
-    np.moveaxis(out, (dim1, dim2), (-2, -1))[..., rows + max(-offset, 0), rows + max(offset, 0)] = a
+    k, down, across = a.shape[-1], max(-offset, 0), max(offset, 0)
+    square = np.moveaxis(out, (dim1, dim2), (-2, -1))[..., down:down + k, across:across + k]
+    if is_plain(out, a):
+        np.einsum("...ii->...i", square)[...] = a  # a view: an index would go element by element
+    else:
+        square[..., np.arange(k), np.arange(k)] = a
     return out
 
 
@@ -236,6 +242,8 @@ def trace(input: Tensor | None = None, *, out: Tensor | None = None, **recording
                          fix="x.diagonal(0, -2, -1).sum(-1)")
     if matrix._array.dtype.kind == "b":
         raise DTypeError("trace: not defined for booleans", fix="x.int().trace()")
+    if matrix._storage.writer is None and matrix._array.dtype.char in "fd" and is_plain(matrix._array):
+        return write_out("trace", make(np.asarray(matrix._array.trace())), out)
     return write_out("trace", sum(diagonal(matrix)), out)
 
 

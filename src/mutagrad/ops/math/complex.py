@@ -18,7 +18,7 @@ from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
 from ...core.dtypes import dtype as DType, of_array
 from ...core.factory import detached, view, view_of
-from ...core.op import RAW, RECORDED
+from ...core.op import RAW, RECORDED, Op
 from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor
 from ...core.window import dense_strides
@@ -108,9 +108,12 @@ def view_as_complex(input: Tensor) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------- making them
 
-# For a complex result a rule is given the conjugate of the adjoint.
+# For a complex result a rule is given the conjugate of the adjoint, which takes a pass over it.
 complex_values = primitive("complex", lambda a, b: _joined(a, b), inputs=("x", "y"),
                            x=lambda xp, g: xp.real_part(g), y=lambda xp, g: -xp.imaginary_part(g))
+complex_values.op.conjugate = Op("complex", complex_values.op.forward, ("x", "y"), (), complex_values.op.rules)
+complex_values.op.conjugate.reverse = lambda xp, g, s, i: (
+    None if i[0] is None else xp.real_part(g), None if i[1] is None else xp.imaginary_part(g))
 polar_values = primitive("polar", lambda a, b: _joined(a * np.cos(b), a * np.sin(b)), inputs=("x", "angle"),
                          x=lambda xp, g, angle: xp.real_part(g * xp.complex(xp.cos(angle), xp.sin(angle))),
                          angle=lambda xp, g, out: -xp.imaginary_part(g * out))

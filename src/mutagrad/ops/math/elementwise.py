@@ -11,7 +11,7 @@ from typing import Any
 
 from ...arrays import np, quotients
 from ...arrays.bfloat16 import SHORT, converted
-from ...arrays.kinds import anywhere, is_plain, perhaps
+from ...arrays.kinds import is_plain, perhaps
 from ...arrays.numpy import at_least, at_most, choose, silently
 from ...arrays.parallel import LARGE
 from ...arrays.places import nonzero
@@ -61,14 +61,18 @@ RAW.zeros_like = np.zeros_like
 
 def _divisible(name: str, function: Callable[..., Array]) -> Any:
     """Integers have no infinity to give: PyTorch refuses what NumPy makes 0. Booleans are not divided."""
-    def forward(a: Array, b: Array) -> Any:
-        if b.dtype.kind in "iu" and a.size and anywhere(b == 0):
+    def check(a: Array, b: Array) -> None:
+        if b.dtype.kind in "iu" and a.size and quotients.has_zero(b):
             raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero",
                                  why="integers have no infinity", fix="x.float() / y, or y.clamp(min=1)")
         if b.dtype.kind == "b":
             raise TypeError  # it becomes the usual error about types
+
+    def forward(a: Array, b: Array) -> Any:
+        check(a, b)
         return function(a, b)
 
+    forward.check, forward.of = check, function  # type: ignore[attr-defined]
     return forward
 
 
@@ -76,7 +80,7 @@ def _trunc_quotient(a: Array, b: Array) -> Any:
     if a.dtype.kind == "f":
         return np.trunc(a / b)
     quotient = np.floor_divide(a, b)
-    return quotient + ((quotient < 0) & (quotient * b != a))
+    return np.where((quotient < 0) & (quotient * b != a), quotient + 1, quotient)
 
 
 def _power(a: Array, b: Array) -> Any:
@@ -316,8 +320,8 @@ addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c
 def _lerp(a: Array, b: Array, w: Array) -> Any:
     """Counted from the nearer end, so that a weight of 1 gives the other end itself, without rounding."""
     step, near = b - a, np.abs(w) < 0.5
-    if w.size == 1 and is_plain(w):
-        return a + w * step if near.all() else b - step * (1 - w)
+    if not w.ndim and is_plain(w):
+        return a + w * step if near else b - step * (1 - w)
     return np.where(near, a + w * step, b - step * (1 - w))
 
 
@@ -476,6 +480,9 @@ def clamp(input: Tensor, min: Value | None = None, max: Value | None = None, *, 
     """
     min, max = _bounds("clamp", min, max)
     if isinstance(min, Tensor) or isinstance(max, Tensor):
+        if out is None and not any(isinstance(v, Tensor) and v._storage.writer is not None for v in (input, min, max)):
+            input = input if min is None else maximum(input, min)  # without gradients, which ties would share
+            return input if max is None else minimum(input, max)
         if min is not None:
             input = where_values(_beyond(gt, min, input), min, input, out=out if max is None else None)
         return input if max is None else where_values(_beyond(lt, max, input), max, input, out=out)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...arrays import np
 from ...arrays.bfloat16 import SHORT
 from ...arrays.kinds import anywhere, perhaps
-from ...arrays.numpy import without_nan
+from ...arrays.numpy import choose, without_nan
 from ...arrays.scipy import erfc as _erfc, lgamma as _lgamma, scipy, special
 from ...base import return_types
 from ...base.docstrings import with_example
@@ -345,10 +345,19 @@ xlog1py = elementwise("xlog1py", lambda a, b: _times_log(a, b, np.log1p), promot
                       x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= -1), 0.0, xp.log1p(y)),
                       y=lambda g, x, y: g * x / (y + 1))
 entr = elementwise("entr", lambda a: _entropy(a), promotes="float", x=lambda xp, g, x: -g * (xp.log(x) + 1))
-logaddexp2 = elementwise("logaddexp2", np.logaddexp2, promotes="float",
+logaddexp2 = elementwise("logaddexp2", lambda a, b: _logaddexp2(a, b), promotes="float",
                          x=lambda xp, g, x, y: g / (1 + xp.exp2(y - x)), y=lambda xp, g, x, y: g / (1 + xp.exp2(x - y)))
 sinc = elementwise("sinc", np.sinc, promotes="float",
                    x=lambda xp, g, x, out: g * _sine_ratio_slope(xp, x * pi, out) * pi)
+
+
+def _logaddexp2(a: Array, b: Array) -> Any:
+    """As NumPy's, which goes one by one."""
+    if a.dtype.kind != "f":
+        return np.logaddexp2(a, b)
+    larger = np.maximum(a, b)
+    less = np.exp2(choose(a == b, a.dtype.type(0), np.minimum(a, b) - larger))
+    return larger + np.log1p(less) * (1 / ln(2))
 
 
 def _times_log(a: Array, b: Array, log: Callable[[Array], Array]) -> Any:

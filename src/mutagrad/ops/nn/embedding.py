@@ -10,7 +10,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import anywhere, extremes, is_frozen, is_plain, pick, unknown
 from ...arrays.numpy import silently
-from ...arrays.places import add_at, take
+from ...arrays.places import add_at, sum_bags, take
 from ...base.errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
 from ...base.modes import UNRECORDED, call_with, mode
 from ...base.operands import Array
@@ -231,13 +231,19 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 def embedding_bags(weight: Tensor, index: Array, bag: Array, count: int, weights: Any, mode: str,
                    by_frequency: bool, sparse: bool = False) -> Any:
     """The sum, mean or largest of the rows in each bag, by the number of the bag that each is in."""
-    rows = _rows(weight, index, _share(index, weight, None, by_frequency), sparse)
-    if mode == "max":
-        return _largest(rows, bag, count)
-    total = bag_sum(rows if weights is None else rows * unsqueeze(weights, 1), bag, count)
+    total = None
+    if mode != "max" and weights is None and weight._storage.writer is None and is_plain(weight._array, index, bag):
+        total = sum_bags(weight._array, index, np.searchsorted(bag, np.arange(count), "right"))
+    if total is not None:
+        total = make(total)
+    else:
+        rows = _rows(weight, index, _share(index, weight, None, by_frequency), sparse)
+        if mode == "max":
+            return _largest(rows, bag, count)
+        total = bag_sum(rows if weights is None else rows * unsqueeze(weights, 1), bag, count)
     if mode == "sum":
         return total
-    sizes = np.maximum(_counted(bag, count), 1).astype(rows._array.dtype)
+    sizes = np.maximum(_counted(bag, count), 1).astype(weight._array.dtype)
     return total / make(sizes[:, None])
 
 
@@ -283,4 +289,6 @@ def _bags(name: str, index: Array, offsets: Tensor | None, include_last_offset: 
         raise BadValue(f"{name}: with include_last_offset there must be one offset at least, the end of the input",
                        fix="include_last_offset=False")
     starts = starts[:-1] if include_last_offset else starts
-    return np.searchsorted(starts, np.arange(index.size), "right") - 1, starts.size
+    if unknown(starts):
+        return np.searchsorted(starts, np.arange(index.size), "right") - 1, starts.size
+    return np.repeat(np.arange(starts.size), np.diff(starts, append=index.size)), starts.size

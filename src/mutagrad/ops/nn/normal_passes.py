@@ -54,6 +54,7 @@ def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[in
 
 
 def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
+    x = in_order(x)
     out = np.empty(x.shape, x.dtype)
     if (loop := _loop(compiled.normalise, x, weight, bias)) is not None:
         samples, groups, channels, inner = plan.shape
@@ -94,9 +95,9 @@ def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: 
 
 def reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
                     wanted: Sequence[bool]) -> Sequence[Any]:
-    g = in_order(g)
+    g, x = in_order(g), in_order(x)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
-    if (loop := _loop(compiled.normalise_back, x, g, *(() if weight is None else (weight,)))) is not None:
+    if (loop := _loop(compiled.normalise_back, x, g, *_present(weight))) is not None:
         samples, groups, channels, inner = plan.shape
         shape = samples * groups, channels * inner
         parts = cuts(shape[0], x.size)
@@ -157,6 +158,11 @@ def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
     return array if array.shape == shape else array.reshape(shape)
 
 
+def _present(weight: Array | None) -> tuple[Array, ...]:
+    """A weight, if there is one: what is saved of one that stands for none is NumPy's number."""
+    return (weight,) if weight is not None and weight.ndim else ()
+
+
 def _vector(values: Array | None, like: Array) -> Array:
     """A weight, which may not be there."""
     if values is None or not values.ndim:
@@ -173,6 +179,7 @@ def _added(parts: list[Any], g: Array, count: int) -> Any:
 # ------------------------------------------------------------------------------------------------ channels of all items
 
 def normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
+    x = in_order(x)
     out = np.empty(x.shape, x.dtype)
     source, target = x.reshape(plan.shape), out.reshape(plan.shape)
     mean, scale = moments
@@ -202,13 +209,13 @@ def reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, momen
                       wanted: Sequence[bool]) -> Sequence[Any]:
     mean, scale = moments
     channels = plan.shape[1]
-    g = in_order(g)
+    g, x = in_order(g), in_order(x)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
     target = None if gx is None else gx.reshape(plan.shape)
     source, incoming = x.reshape(plan.shape), g.reshape(plan.shape)
-    weights = () if weight is None else (weight,)
-    if _are_long(plan) and (loop := _loop(compiled.normalise_channels_back, x, g, mean, scale, *weights)) is not None:
+    if _are_long(plan) and (
+            loop := _loop(compiled.normalise_channels_back, x, g, mean, scale, *_present(weight))) is not None:
         inputs = (incoming, source, _vector(weight, g), plan.given, mean.reshape(-1), scale.reshape(-1), wanted[0],
                   incoming if target is None else target, along, level)
         loop.share(channels, x.size, *inputs)

@@ -11,6 +11,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.compiled import library, pools
 from ...arrays.compiled.compiler import choice
+from ...arrays.copies import in_order
 from ...arrays.kinds import remembered
 from ...base.operands import Array
 from .sliding import Sizes, Windows
@@ -21,6 +22,11 @@ def loop_for(function: Callable[..., Any], a: Array) -> Any:
     if not choice.on or type(a) is not np.ndarray or a.size < library.WORTH or not a.flags.carray:
         return None
     return library.find(function, a.dtype)
+
+
+def ordered(a: Array) -> Array:
+    """An array that loops take, whose planes may have had their channels last; small ones, and others, as they are."""
+    return in_order(a) if choice.on and type(a) is np.ndarray and a.size >= library.WORTH else a
 
 
 def usable(a: Array) -> Any:
@@ -41,7 +47,7 @@ def images(a: Array) -> Any:
 
 def fill(function: Callable[..., Any], a: Array, shape: tuple[int, ...], *settings: Any) -> Any | None:
     """An array of this shape that a loop over planes fills."""
-    if a.shape[:-3] != shape[:-3] or not prod(shape) or (loop := loop_for(function, a)) is None:
+    if a.shape[:-3] != shape[:-3] or not prod(shape) or (loop := loop_for(function, a := ordered(a))) is None:
         return None
     out = np.empty(shape, a.dtype)
     given = seen(a), *settings, seen(out)
@@ -69,16 +75,25 @@ def _run(loop: Any, size: int, *given: Any) -> None:
 
 def largest(a: Array, w: Windows) -> tuple[Any, Any] | None:
     """The largest in each window, and its number in there."""
-    if not _is_dense(w) or len(w.places) > 256 or (loop := loop_for(pools.largest, a)) is None:
+    if not _is_dense(w) or len(w.places) > 256 or (loop := loop_for(pools.largest, a := ordered(a))) is None:
         return None
     best, where = (np.empty((*a.shape[:2], *w.out), dtype) for dtype in (a.dtype, np.uint8))
     _run(loop, a.size, images(a), _form(w), images(best), images(where))
     return best, where
 
 
+def largest_alone(a: Array, w: Windows) -> Any | None:
+    """The largest in each window."""
+    if not _is_dense(w) or (loop := loop_for(pools.largest_alone, a := ordered(a))) is None:
+        return None
+    best = np.empty((*a.shape[:2], *w.out), a.dtype)
+    _run(loop, a.size, images(a), _form(w), images(best))
+    return best
+
+
 def largest_between(a: Array, positions: Sequence[Array]) -> Any | None:
     """Where the largest is, of windows by the positions that they hold along each dimension: places in flat images."""
-    if (loop := loop_for(pools.largest_between, a)) is None:
+    if (loop := loop_for(pools.largest_between, a := ordered(a))) is None:
         return None
     where = np.empty((*a.shape[:2], *map(len, positions)), np.int64)
     every = [*[np.zeros((1, 1), np.int64)] * (3 - len(positions)), *positions]
@@ -89,7 +104,7 @@ def largest_between(a: Array, positions: Sequence[Array]) -> Any | None:
 
 def put_back(a: Array, where: Array, size: Sizes, origins: tuple[Array, Array]) -> Any | None:
     """Images of this size, with each element added to where `largest` has found it."""
-    if where.dtype != np.uint8 or (loop := loop_for(pools.put_back, a)) is None:
+    if where.dtype != np.uint8 or (loop := loop_for(pools.put_back, a := ordered(a))) is None:
         return None
     out = np.empty((*a.shape[:2], *size), a.dtype)
     rows = prod(a.shape[:2]), -1
@@ -106,7 +121,7 @@ def shares(a: Array, size: Sizes, w: Windows, divisor: Any) -> Any | None:
 
 
 def _windows(function: Callable[..., Any], a: Array, size: Sizes, w: Windows, divisor: Any) -> Any | None:
-    if not _is_dense(w) or (loop := loop_for(function, a)) is None:
+    if not _is_dense(w) or (loop := loop_for(function, a := ordered(a))) is None:
         return None
     out = np.empty((*a.shape[:2], *size), a.dtype)
     each = np.empty((1,) * (3 - len(w.out)) + w.out, a.dtype)

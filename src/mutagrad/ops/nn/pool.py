@@ -9,6 +9,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import anywhere, extremes, pick, remembered
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
+from ...base.modes import mode
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
@@ -193,6 +194,9 @@ def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
     if x._array.dtype.kind not in "fiV" and x._array.dtype != np.uint8:
         raise DTypeError(f"{name}: {x._array.dtype.name} numbers have no largest", fix="x.float()")
     w = _windows(name, x, settings, ceil_mode)
+    if (not indices and (x._storage.writer is None or not mode.grad)
+            and (best := planes.largest_alone(x._array, w)) is not None):
+        return in_format_of(input, _unbatched(make(best), input, n))
     found, where = RAW.largest_in_windows(x._array, w)
     values = in_format_of(input, _unbatched(max_pool_values(x, where, settings, None, found), input, n))
     if not indices:
@@ -289,6 +293,9 @@ def _largest_of(x: Tensor, positions: Sequence[Array], n: int, input: Tensor, in
     rows, at = x._array.reshape(samples, channels, prod(size)), flat.reshape(samples, channels, prod(flat.shape[2:]))
     seen = np.take_along_axis(rows, at, 2).reshape(flat.shape)
     where = np.take_along_axis(flat, seen.argmax(-1)[..., None], -1)
+    if seen.dtype.kind in "fV" and anywhere(missing := np.isnan(seen)):  # the last nan is the largest
+        last = np.where(missing, flat, -1).max(-1, keepdims=True)
+        where = np.where(last < 0, where, last)
     return _gathered(x, where.reshape(samples, channels, *out), n, input, indices)
 
 
@@ -320,6 +327,9 @@ def _adaptive_max_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
     sizes = _adaptive_size(name, x, output_size, n)
     if 0 in sizes:
         raise ShapeError(f"{name}: output_size {sizes} has a size of zero", fix=f"output_size={(1,) * n}")
+    spans = tuple(m // out for m, out in zip(x._array.shape[2:], sizes))
+    if prod(spans) <= 256 and all(m % out == 0 for m, out in zip(x._array.shape[2:], sizes)):  # windows side by side
+        return _max_pool(name, n, input, spans, spans, 0, 1, False, indices)
     positions = [mean_taps(m, out).positions for m, out in zip(x._array.shape[2:], sizes)]
     where = planes.largest_between(x._array, positions)
     if where is None:

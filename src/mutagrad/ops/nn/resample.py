@@ -100,7 +100,7 @@ def _along(a: Array, dim: int, taps: Taps) -> Any:
     two = inner == 1 and each == 2
     if (taps.counts < each).any() and not is_finite(a):
         return _along_each(a, dim, taps, weights)
-    if (loop := planes.loop_for(images.weigh_two if two else images.weigh, a)) is not None:
+    if (loop := planes.loop_for(images.weigh_two if two else images.weigh, a := planes.ordered(a))) is not None:
         out = np.empty(shape, a.dtype)
         sides = prod(a.shape[:dim]), -1, *(() if two else (inner,))
         given = a.reshape(sides), taps.positions, weights, out.reshape(sides)

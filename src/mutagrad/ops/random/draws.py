@@ -113,7 +113,7 @@ def randint(low: Any = None, high: Any = None, size: Sequence[int] | None = None
         raise BadValue(f"randint: needs low < high, got low={low} and high={high}",
                        fix="mutagrad.randint(0, 10, (2, 3))")
     to = _holding("randint", low, high - 1, dtype, settings)
-    array = allocate(lambda shape, kind: source(generator).integers(shape, low, high - low).astype(kind),
+    array = allocate(lambda shape, kind: source(generator).integers(shape, low, high - low).astype(kind, copy=False),
                      shape_of((size,), "randint"), to, "randint")
     return finish(array, requires_grad, device, "randint", **settings)
 

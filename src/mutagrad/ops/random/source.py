@@ -129,7 +129,10 @@ class Source(Twister):
         """Whole numbers from `low` on, of which there are `span`."""
         count = math.prod(shape)
         if span < WIDE:
-            return (self.words(count) % np.uint32(span) + np.int64(low)).astype(np.int64).reshape(shape)
+            out = np.empty(count, np.int64)
+            for block in _blocks(count, BLOCK):
+                np.add(self.words(out[block].size) % np.uint32(span), np.int64(low), out=out[block])
+            return out.reshape(shape)
         drawn = self.long_words(count)
         if span < 1 << 64:  # else all of them
             drawn = drawn % np.uint64(span) + np.uint64(low % 2**64)
@@ -139,6 +142,11 @@ class Source(Twister):
     def remainders(self, shape: Shape, divisor: int, long: bool) -> Any:
         """Words of 32 or 64 bits, modulo a number."""
         count = math.prod(shape)
+        if not long and divisor < 1 << 32:
+            out = np.empty(count, np.uint64)
+            for block in _blocks(count, BLOCK):
+                out[block] = self.words(out[block].size) % np.uint32(divisor)
+            return out.reshape(shape)
         drawn = self.long_words(count) if long else self.words(count).astype(np.uint64)
         return (drawn if divisor == 1 << 64 else drawn % np.uint64(divisor)).reshape(shape)
 

@@ -442,7 +442,8 @@ def _position(name: str, x: Tensor, dim: int | None, keepdim: bool) -> Any:
         return np.zeros((), np.int64)
     not_empty(x, (dim,), name)
     extreme = "largest" if find is np.argmax else "smallest"
-    if dim < array.ndim - 1 and (found := compiled.place(extreme, array, dim)) is not None:
+    if (dim < array.ndim - 1 or not array.flags.c_contiguous) and (
+            found := compiled.place(extreme, array, dim)) is not None:
         return found.reshape(kept_shape(array.shape, (dim,))) if keepdim else found
     return np.asarray(find(array, dim, keepdims=keepdim))
 

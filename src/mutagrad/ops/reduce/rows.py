@@ -7,6 +7,7 @@ from typing import Any
 
 from ...arrays import np, parallel as large, sums
 from ...arrays.compiled import library
+from ...arrays.copies import in_order
 from ...arrays.kinds import is_frozen
 from ...base.operands import Array
 from ...core.op import RAW
@@ -90,7 +91,7 @@ def _in_loop(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims
         found.share(len(first), first.size, *arrays, out)
         return out
     rows = first.size // (first.shape[dim] if dims == 1 else product(first.shape[dim:end]))
-    found.share(rows, first.size, *[np.ascontiguousarray(a).reshape(rows, -1) for a in (*arrays, out)])
+    found.share(rows, first.size, *[in_order(a).reshape(rows, -1) for a in arrays], out.reshape(rows, -1))
     return out
 
 

@@ -122,6 +122,11 @@ def _median_place(rows: Array, ignore_nan: bool) -> Any:
         missing = np.isnan(rows).sum(-1, keepdims=True)
         if is_plain(rows) and not missing.any():
             return _places_in_rows(rows, (n - 1) // 2)
+        if is_plain(rows) and len(rows) == 1 and (not ignore_nan or missing.item() < n):
+            if not ignore_nan:
+                return np.isnan(rows).argmax(-1, keepdims=True)
+            numbers = np.flatnonzero(rows[0] == rows[0])
+            return numbers[_places_in_rows(rows[:, numbers], (numbers.size - 1) // 2)]
         middle = np.maximum(n - missing - 1, 0) // 2 if ignore_nan else np.where(missing > 0, n - missing, middle)
     return np.take_along_axis(order(rows, -1), middle, -1)
 

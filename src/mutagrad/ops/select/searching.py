@@ -84,13 +84,34 @@ def _groups(array: Array, dim: int, consecutive: bool) -> tuple[Array, Array, Ar
     n = len(rows)
     places = np.arange(n)
     if not consecutive:
-        places = np.lexsort(rows.T[::-1]) if rows.shape[1] else places
+        places = _lexicographic(rows)
     lined = rows[places]
     new = np.concatenate([np.ones(min(n, 1), bool), (lined[1:] != lined[:-1]).any(1)])
     number = np.cumsum(new) - 1
     groups = np.empty(n, np.int64)
     groups[places] = number
     return places[new], groups, np.bincount(groups, minlength=int(new.sum()))
+
+
+def _lexicographic(rows: Array) -> Any:
+    """The order of rows, as np.lexsort's of their columns: each column orders those that are alike before it."""
+    n, width = rows.shape
+    order = np.argsort(rows[:, 0], kind="stable") if width else np.arange(n)
+    first = rows[order, 0] if width else order
+    starts = np.concatenate([np.ones(min(n, 1), bool), first[1:] != first[:-1]])
+    for column in range(1, width):
+        alike = ~starts
+        alike[:-1] |= alike[1:]  # those that a run of equals begins with, too
+        places = np.flatnonzero(alike)
+        if not places.size:
+            break
+        values, runs = rows[order[places], column], np.cumsum(starts)[places]
+        if (values[1:] == values[:-1])[runs[1:] == runs[:-1]].all():
+            continue
+        sorted_ = np.lexsort((values, runs))
+        order[places], values = order[places[sorted_]], values[sorted_]
+        starts[places[1:]] |= (values[1:] != values[:-1])
+    return order
 
 
 def _distinct(name: str, x: TensorBase, dim: int | None, consecutive: bool, return_inverse: bool,

@@ -147,8 +147,12 @@ def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) 
         raise BadValue(f"combinations: r must not be negative, got {r}", fix="r=2")
     if not r:
         return make(np.empty(0, input._array.dtype))
-    places = list((_pick_again if with_replacement else _pick)(range(input._array.size), r))
-    return read(input, (np.array(places, np.int64).reshape(-1, r),))
+    n = input._array.size
+    if r == 2:
+        places = np.stack(np.triu_indices(n, 0 if with_replacement else 1), -1)
+    else:
+        places = np.array(list((_pick_again if with_replacement else _pick)(range(n), r)), np.int64).reshape(-1, r)
+    return read(input, (places,))
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:

@@ -9,6 +9,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.copies import copy_in_order
 from ...arrays.kinds import window
+from ...arrays.parallel import join
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
 from ...base.layout import channels_last, channels_last_3d, check_format, contiguous_format, memory_format
 from ...base.modes import NOT_RECORDING, mode
@@ -68,12 +69,23 @@ def _try_view(x: TensorBase, shape: tuple[int, ...], name: str) -> Any:
             pass
     shape = _fit(array, shape, name)
     try:
-        reshaped = array.reshape(shape)
-    except MemoryError:  # no view: a copy, for which there is no room
+        reshaped = array.reshape(shape, **(_NO_COPY if type(array) is ndarray else {}))
+    except (MemoryError, ValueError):  # no view: a copy, for which there may be no room
         return None
     if array.size and not np.may_share_memory(array, reshaped):
         return None
     return view_of(x, reshaped, x._offset or 0)
+
+
+def _no_copy() -> dict[str, Any]:
+    try:
+        np.zeros(1).reshape(1, copy=False)
+    except TypeError:  # NumPy 2.0 makes a copy where there is no view
+        return {}
+    return {"copy": False}
+
+
+_NO_COPY = _no_copy()
 
 
 def reshape(input: Any, *lengths: int | Sequence[int], shape: Sequence[int] | None = None) -> Any:
@@ -609,7 +621,7 @@ def _are_recorded(tensors: list[Any]) -> bool:
 
 def _joined(name: str, arrays: Sequence[Array], dim: int) -> Any:
     try:
-        return make(np.concatenate(arrays, dim))
+        return make(join(arrays, dim))
     except ValueError:
         raise ShapeError(f"cat: Sizes of tensors must match except in dimension {dim}, "
                          f"got shapes {[a.shape for a in arrays]}",
