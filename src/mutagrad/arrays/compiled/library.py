@@ -37,7 +37,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     places.checked: (_P, _N, _N, _P, "boolean[::1]"), places.beside: (_PC, _N, _PC, "boolean[::1]"),
     places.beside_rows: (_PM, _N, _PM, "boolean[::1]"), places.bounds: (_P, _N, _P, _PM),
     places.insert: (_M, _M, _B, _PM), places.take_beside: (_M, _PM, _PM, "boolean[::1]", _M),
-    places.add_bags: (_M, _P, _P, _M), places.triangle: (_C, _N, _B, _C),
+    places.add_bags: (_M, _P, _P, _M), places.triangle: (_C, _N, _B, _C), places.first_of: (_M, _B, _PM),
     places.count: ("uint8[::1]", _N, _P), places.nonzero: ("uint8[::1]", _N, _P, _P, _N, _N, _P),
     places.take: (_V, _P, _V), places.take_columns: (_M, _P, _M), places.take_slices: (_C, _P, _C),
     places.put: (_P, _V, _P, _V), places.add: (_P, _V, _P, _V), places.add_columns: (_M, _P, _M),
