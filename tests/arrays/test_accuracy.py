@@ -27,3 +27,9 @@ def test_variance_far_from_zero_is_exact(offset: float, dim: int) -> None:
     x = (np.random.default_rng(0).standard_normal((300, 1100)) + offset).astype(np.float32)
     exact = x.astype(np.float64).var(dim, ddof=1)
     assert np.abs(np.asarray(mg.tensor(x).var(dim)) / exact - 1).max() < 2 * 2.0**-23  # PyTorch: half of that
+
+
+def test_the_inverse_error_function_is_rounded_once() -> None:
+    x = np.linspace(-0.999, 0.999, 2000, dtype=np.float32)  # few: SciPy computes them
+    found, exact = (np.asarray(mg.erfinv(mg.tensor(x, dtype=dtype))).astype(np.float64) for dtype in (mg.float32, mg.float64))
+    assert np.abs(found / exact - 1).max() < 2.0**-23

@@ -15,9 +15,11 @@ KEEP = {
     "gelu": lambda x, y: F.gelu(x), "relu": lambda x, y: F.relu(x), "double": lambda x, y: x.double(), "long": lambda x, y: x.long(),
     "clone": lambda x, y: x.clone(), "ones_like": lambda x, y: mg.ones_like(x), "empty_like": lambda x, y: mg.empty_like(x).zero_(),
     "chain": lambda x, y: (x.sin() * y).add_(1).tanh(), "+ scalar tensor": lambda x, y: x + y[0, 0, 0], "logical": lambda x, y: (x > 0) & (y > 0),
+    "x * contiguous": lambda x, y: x * y.contiguous(), "row + x * contiguous": lambda x, y: y[0, 0] + x * y.contiguous(),
+    "where contiguous": lambda x, y: mg.where(x > 0, x, y.contiguous()),
 }
 MIXED = {
-    "x * contiguous": lambda x, y: x * y.contiguous(), "contiguous()": lambda x, y: x.contiguous(), "sum": lambda x, y: x.sum(0),
+    "contiguous * x": lambda x, y: x.contiguous() * y, "contiguous()": lambda x, y: x.contiguous(), "sum": lambda x, y: x.sum(0),
     "contiguous_format": lambda x, y: x.clone(memory_format=mg.contiguous_format), "softmax": lambda x, y: F.softmax(x, 0),
 }
 

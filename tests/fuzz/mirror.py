@@ -19,6 +19,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from mutagrad.core.window import order_of
+
 from . import scalars, table
 
 float64, int64 = np.float64, np.int64
@@ -82,9 +84,13 @@ def fresh(a):
     return Mirror(np.asarray(a, order="C"))
 
 
-def alike(a):
-    """An elementwise result, which lies in memory as its operands do where they agree: NumPy's rule, too."""
-    return Mirror(np.array(a, order="K"))
+def alike(a, *operands):
+    """An elementwise result, which lies in memory as its operands do: as the first one where they disagree. NumPy's has C order there."""
+    arrays = [np.asarray(raw(x)) for x in operands]
+    order = order_of(np.shape(a), *arrays) if len(arrays) > 1 else None
+    if order is None:
+        return Mirror(np.array(a, order="C" if len(arrays) > 1 else "K"))
+    return Mirror(np.ascontiguousarray(np.transpose(a, order)).transpose(np.argsort(order)))
 
 
 def results(arrays):
@@ -333,35 +339,35 @@ class Mirror:
         return alike(self.a if self.live else tape.constant(self.a))
 
     def add(self, x, alpha=1):
-        return alike(self.a + raw(alpha) * raw(x))
+        return alike(self.a + raw(alpha) * raw(x), self, x)
 
     def sub(self, x, alpha=1):
-        return alike(self.a - raw(alpha) * raw(x))
+        return alike(self.a - raw(alpha) * raw(x), self, x)
 
     def mul(self, x):
-        return alike(self.a * raw(x))
+        return alike(self.a * raw(x), self, x)
 
     def div(self, x):
-        return alike(self.a / raw(x))
+        return alike(self.a / raw(x), self, x)
 
     def __add__(self, x): return self.add(x)
     def __sub__(self, x): return self.sub(x)
     def __mul__(self, x): return self.mul(x)
     def __truediv__(self, x): return self.div(x)
-    def __radd__(self, x): return alike(x + self.a)
-    def __rsub__(self, x): return alike(x - self.a)
-    def __rmul__(self, x): return alike(x * self.a)
-    def __rtruediv__(self, x): return alike(x / self.a)
+    def __radd__(self, x): return alike(x + self.a, x, self)
+    def __rsub__(self, x): return alike(x - self.a, x, self)
+    def __rmul__(self, x): return alike(x * self.a, x, self)
+    def __rtruediv__(self, x): return alike(x / self.a, x, self)
     def __iadd__(self, x): return self.add_(x)
     def __isub__(self, x): return self.sub_(x)
     def __imul__(self, x): return self.mul_(x)
     def __itruediv__(self, x): return self.div_(x)
     def __neg__(self): return alike(-self.a)
     def __invert__(self): return alike(~self.a)
-    def __pow__(self, x): return alike(self.a ** raw(x))
+    def __pow__(self, x): return alike(self.a ** raw(x), self, x)
     def __matmul__(self, x): return fresh(np.matmul(self.a, x.a))
-    def __gt__(self, x): return alike(decide(np.asarray(self.a > raw(x))))
-    def __lt__(self, x): return alike(decide(np.asarray(self.a < raw(x))))
+    def __gt__(self, x): return alike(decide(np.asarray(self.a > raw(x))), self, x)
+    def __lt__(self, x): return alike(decide(np.asarray(self.a < raw(x))), self, x)
 
     def sin(self): return alike(np.sin(self.a))
     def cos(self): return alike(np.cos(self.a))
@@ -469,7 +475,7 @@ class Mirror:
         return self.put(along(index.a, dim), x, accumulate=True)
 
     def masked_fill(self, mask, x):
-        return alike(np.where(mask.a, raw(x), self.a))
+        return alike(np.where(mask.a, raw(x), self.a), mask, x, self)
 
 
 def tensor(values, dtype=None, requires_grad=False):
@@ -494,12 +500,12 @@ def tanh(x, out=None): return written(x.tanh(), out)
 
 
 def where(mask, x, y, out=None):
-    return written(alike(np.where(mask.a, raw(x), raw(y))), out)
+    return written(alike(np.where(mask.a, raw(x), raw(y)), mask, x, y), out)
 
 
 def maximum(x, y):
     decide(np.sign(x.a - y.a))
-    return alike(np.maximum(x.a, y.a))
+    return alike(np.maximum(x.a, y.a), x, y)
 
 
 def cat(xs, dim=0, out=None):
@@ -563,7 +569,8 @@ class Reference:
         found = self.computed(name, [raw(x) for x in args], {k: raw(x) for k, x in kwargs.items()})
         target = args[0] if inplace else out
         if target is None:
-            return alike(found) if table.is_elementwise(name) else results(table.listed(found))
+            given = [x for x in (*args, *kwargs.values()) if isinstance(x, Mirror)]
+            return alike(found, *given) if table.is_elementwise(name) else results(table.listed(found))
         if np.shape(found) != target.a.shape:
             raise ValueError(f"{self.name}: {np.shape(found)} does not fit {target.a.shape}")
         return target.write(np.array(found))

@@ -216,6 +216,7 @@ def main() -> None:
     if unknown:
         parser.error(f"no such library: {', '.join(sorted(unknown))}")
     WORK.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and what they start, ignore it
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for library in LIBRARIES:
         if given.names and library.name not in given.names:

@@ -48,7 +48,7 @@ from .op import (
 )
 from .promote import EXACT, SCALAR_OPERAND, call_reflected, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, TensorBase, keep, ndarray, save
-from .window import Shape, order_of, overlaps_itself
+from .window import Shape, descends, order_of, overlaps_itself
 from .write import begin_write, end_write, into, new_node, save_all, save_out
 
 # What the inputs are called in the generated functions: PyTorch's names, which people use as keywords. (The names in a
@@ -250,7 +250,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         f"        result = silent().run(refusal.instead, forward_for(OP, {arrays[-1]}.dtype), {given})",
         "    if result.__class__ is not ndarray:",
         "        result = result.__array__()",  # NumPy's scalar as a 0-d array, at a third of the cost of np.array
-        "    elif result.ndim > 1 and not result.flags.c_contiguous:",
+        f"    elif result.ndim > 1 and not {_laid_out_code(arrays, elementwise)}:",
         f"        return in_their_order(OP, {inputs}, ({', '.join(arrays)},), {settings}, result)" if elementwise else
         "        result = contiguous(result)",
         "    made = new(Tensor)",
@@ -263,6 +263,13 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         "    return made",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _laid_out_code(arrays: list[str], elementwise: bool) -> str:
+    """Return the condition for a result that stays in C order: NumPy gives that, too, where operands disagree."""
+    if not elementwise or len(arrays) < 2:
+        return "result.flags.c_contiguous"
+    return f"(result.flags.c_contiguous and ({arrays[0]}.flags.c_contiguous or descends({arrays[0]}.strides)))"
 
 
 def _coerce_code(op: Op, otherwise: str = "return call_reflected(OP, given, error)",
@@ -494,13 +501,15 @@ _plans: dict[Any, tuple[Any, Shape, Any]] = {}
 
 def _in_their_order(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...],
                     result: Array) -> Any:
-    """The tensor for a result that NumPy has laid out as its operands are, not in C order."""
-    order = order_of(result.shape, *arrays)
-    if order is None or not is_plain(result):
+    """The tensor for a result that is to lie in memory as its operands do, not in C order."""
+    if not is_plain(result):
         return _finished(op, tensors, arrays, settings, result, None)
+    order = order_of(result.shape, *arrays)
+    if order is None:
+        return _finished(op, tensors, arrays, settings, np.ascontiguousarray(result), None)
     if mode.grad and op.rules:
         tensors, arrays = _permuted(tensors, arrays, order)
-    return _finished(op, tensors, arrays, settings, result.transpose(order), order)
+    return _finished(op, tensors, arrays, settings, np.ascontiguousarray(result.transpose(order)), order)
 
 
 def _permuted(tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...],
@@ -588,7 +597,7 @@ CODEGEN_GLOBALS.update(
     UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected, compared=compared,
     begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
     getframe=sys._getframe, in_single=in_single, into=into, is_worth=large.is_worth,
-    is_spread=_is_spread, keep=keep, in_their_order=_in_their_order,
+    is_spread=_is_spread, keep=keep, in_their_order=_in_their_order, descends=descends,
     large=_large, mode=mode, ndarray=ndarray,
     new=object.__new__, next_order=next_order, no_memory=OutOfMemory.found_by, number=number,
     overlaps_itself=overlaps_itself, promote=promote, save=save, shape_error=shape_error, silent=silent,

@@ -85,8 +85,8 @@ def index_of(window: Window | None) -> Any:
 def order_of(shape: Shape, *operands: Array) -> Shape | None:
     """Return the dimensions of an elementwise result from the outermost in memory on; None where that is C order.
 
-    It is the order in which its operands lie in memory; where they disagree it is C order. (That is NumPy's rule for
-    its own functions, too. PyTorch's is that the first operand decides.)
+    It is the order in which its operands lie in memory; where they disagree the first one decides, as in PyTorch.
+    (NumPy's functions give C order there.)
     """
     return _order_of(shape, *[(a.shape, a.strides) for a in operands])
 
@@ -95,20 +95,27 @@ def order_of(shape: Shape, *operands: Array) -> Shape | None:
 def _order_of(shape: Shape, *operands: tuple[Shape, Shape]) -> Shape | None:
     if 0 in shape:
         return None
-    dims: list[int] = []  # from the innermost on
+    dims = list(reversed(range(len(shape))))  # from the innermost on
     aligned = [(0,) * (len(shape) - len(steps)) + tuple([0 if n == 1 else abs(t) for n, t in zip(sizes, steps)])
                for sizes, steps in operands]
-    for d in reversed(range(len(shape))):
-        place = len(dims)
-        for at in reversed(range(len(dims))):
-            known = [steps[d] < steps[dims[at]] for steps in aligned if steps[d] and steps[dims[at]]]
-            if known and not all(known):
+    for place in range(1, len(dims)):
+        for at in reversed(range(place)):
+            further = [steps[dims[at]] > steps[dims[place]] for steps in aligned
+                       if steps[dims[at]] and steps[dims[place]] and steps[dims[at]] != steps[dims[place]]]
+            if further and not further[0]:
                 break
-            if known:
+            if further:
+                dims[at], dims[place] = dims[place], dims[at]
                 place = at
-        dims.insert(place, d)
     order = tuple(reversed(dims))
     return None if order == tuple(range(len(shape))) else order
+
+
+@lru_cache(4096)
+def descends(strides: Shape) -> bool:
+    """Return whether dimensions with these strides lie in memory in C order, as those of slices do."""
+    steps = [abs(t) for t in strides if t]
+    return steps == sorted(steps, reverse=True)
 
 
 def shape_of(window: Window) -> Shape | None:
