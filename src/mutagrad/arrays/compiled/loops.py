@@ -174,7 +174,8 @@ def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
         return None, exact == about
     numbers = [i for i, what in enumerate(exact) if what is float]
     form = _FORM.pack(rows.number >= FEW, rows.number, rows.cut, rows.n)
-    own, strides = Struct(("q" if kind.kind in "iu" else "d") * len(numbers) + "q" * len(arrays)), [s for steps in rows.strides for s in steps]
+    own = Struct(("q" if kind.kind in "iu" else "d") * len(numbers) + "q" * len(arrays))
+    strides = [s for steps in rows.strides for s in steps]
     words = form + bytes(own.size) + Struct("q" * len(strides)).pack(*strides)
     count = rows.n if rows.number < FEW else rows.number
     return Plan(kernel, count, numbers, arrays, words, own.pack_into), exact == about
