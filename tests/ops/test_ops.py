@@ -151,7 +151,7 @@ def test_every_declared_operation_has_a_sample() -> None:
                 sampled |= nodes(r) if r.requires_grad else set()
     sampled |= nodes(mg.ones(2, requires_grad=True).double())  # casts have a test of their own, and so has gelu of short floats
     sampled |= nodes(mg.nn.functional.gelu(mg.ones(2, dtype=mg.float16, requires_grad=True)))
-    sampled |= {"lstsq"}  # of larger matrices: test_lapack.py
+    sampled |= {"lstsq", "slope"}  # of larger matrices: test_lapack.py; of second derivatives: test_functional.py
     assert set(TABLE) <= sampled, f"without a sample: {sorted(set(TABLE) - sampled)}"
 
 

@@ -480,9 +480,6 @@ def clamp(input: Tensor, min: Value | None = None, max: Value | None = None, *, 
     """
     min, max = _bounds("clamp", min, max)
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        if out is None and not any(isinstance(v, Tensor) and v._storage.writer is not None for v in (input, min, max)):
-            input = input if min is None else maximum(input, min)  # without gradients, which ties would share
-            return input if max is None else minimum(input, max)
         if min is not None:
             input = where_values(_beyond(gt, min, input), min, input, out=out if max is None else None)
         return input if max is None else where_values(_beyond(lt, max, input), max, input, out=out)

@@ -143,7 +143,7 @@ def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) 
     """
     if tensor_argument(input, "combinations")._array.ndim != 1:
         raise ShapeError(f"combinations: expects a vector, got shape {input._array.shape}", fix="x.flatten()")
-    if r < 0:
+    if (r := whole_number(r, "combinations", "r")) < 0:
         raise BadValue(f"combinations: r must not be negative, got {r}", fix="r=2")
     if not r:
         return make(np.empty(0, input._array.dtype))
