@@ -65,7 +65,7 @@ def test_the_program_gets_its_arguments(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending, status, error", [
     ("raise ValueError('mine')", 1, "ValueError: mine"), ("sys.exit(3)", 3, "SystemExit: 3"), ("sys.exit()", 0, None),
-    ("torch.ones(3) + torch.ones(4)", 1, "ShapeError: "), ("os.kill(os.getpid(), signal.SIGINT); time.sleep(5)", 130, "KeyboardInterrupt: "),
+    ("torch.ones(3) + torch.ones(4)", 1, "ShapeError: "), ("signal.signal(2, signal.default_int_handler); os.kill(os.getpid(), signal.SIGINT); time.sleep(5)", 130, "KeyboardInterrupt: "),
     ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)", -15, "a signal to terminate"), ("argparse.ArgumentParser().parse_args(['--no'])", 2, "SystemExit: 2"),
     ("1 +", 1, "SyntaxError: "), ("os._exit(0)", 0, None), ("os._exit(4)", 4, None)])
 def test_however_it_ends(tmp_path: Path, ending: str, status: int, error: str | None) -> None:
