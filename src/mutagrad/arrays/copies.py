@@ -55,3 +55,12 @@ def _copy_in_spans(array: Array) -> Array:
 def in_order(array: Array) -> Array:
     """Return the array itself if a compiled loop takes it as it is (C-contiguous, and not read-only), else a copy."""
     return array if array.flags.carray else copy_in_order(array)
+
+
+def small_window(array: Array) -> Array:
+    """Return an array that NumPy reads at once: of a small one with gaps a copy, in the order in which it lies.
+
+    NumPy's functions take longer to set out over rows than it takes to copy them.
+    """
+    gaps = array.size < MIDDLE and not array.flags.c_contiguous and is_plain(array) and 0 not in array.strides
+    return array.copy("K") if gaps else array
