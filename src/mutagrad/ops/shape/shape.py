@@ -706,7 +706,7 @@ def has_format(x: TensorBase, memory_format: memory_format | None) -> bool:
 
 
 _FORMATS = {rank: memory_format for memory_format, rank in RANKS.items()}
-MANY_CHANNELS = 8  # from which loops along them take less time than bringing them to the front and back
+MANY_CHANNELS = 12  # from which loops along them take less time than bringing them to the front and back
 
 
 def has_channels_last(x: TensorBase) -> bool:
