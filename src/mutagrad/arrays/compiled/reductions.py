@@ -208,7 +208,7 @@ def _whole(name: str, char: str, vector: Any) -> Any:
 
 
 def _down(name: str, char: str, cube: Any, loop: Callable[..., Any] = folds.columns) -> Any:
-    outer, n, inner = cube.shape
+    outer, _, inner = cube.shape
     if inner < NARROW:
         return _down_narrow(name, char, cube) if loop is folds.columns else None
     kernel, dtype = _kernel(name, char, loop)
