@@ -68,6 +68,9 @@ LAYERS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "cross_entropy, each": (lambda x: F.cross_entropy(x, mg.arange(300) % 7, mg.arange(1001.0), reduction="none"), ((300, 1001),)),
     "cross_entropy, smoothed": (lambda x: F.cross_entropy(x, mg.arange(300) % 7, label_smoothing=0.1), ((300, 1001),)),
     "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), ((20, 12, 40, 40), (12,), (12,))),
+    "batch_norm of rows": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), ((1027, 37), (37,), (37,))),
+    "batch_norm, channels last": (lambda x, b: F.batch_norm(x.permute(0, 3, 1, 2), mg.arange(12.0), mg.ones(12) * 2, None, b),
+                                  ((20, 9, 11, 12), (12,))),
     "batch_norm of constants": (lambda x: F.batch_norm(x, mg.arange(12.0), mg.ones(12) * 2), ((20, 12, 40, 40),)),
     "instance_norm": (lambda x: F.instance_norm(x), ((20, 12, 40, 40),)),
 }

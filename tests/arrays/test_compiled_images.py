@@ -25,6 +25,11 @@ def run(kernels: str, function: Any, arrays: list[Any]) -> list[Any]:
     return [result.detach().numpy(), *[x.grad.numpy() for x in xs]]
 
 
+def last(x: Any) -> Any:
+    """Images with many channels, which lie last."""
+    return x.tile(1, 3, 1, 1).contiguous(memory_format=mg.channels_last)
+
+
 def compare(function: Any, shapes: tuple[tuple[int, ...], ...], dtype: str = "float32", uses: str = "") -> None:
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
@@ -108,6 +113,10 @@ SIZES: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
     "trilinear": (lambda x: F.interpolate(x, scale_factor=2, mode="trilinear", align_corners=True),
                   ((2, 3, 9, 10, 11),), "weigh_two weigh"),
     "bicubic": (lambda x: F.interpolate(x, scale_factor=1.7, mode="bicubic"), ((5, 6, 19, 21),), "weigh"),
+    "bicubic, channels last": (lambda x: F.interpolate(x.permute(0, 3, 1, 2), scale_factor=1.7, mode="bicubic"),
+                               ((5, 19, 21, 12),), "weigh"),
+    "nearest, channels last": (lambda x: F.interpolate(x.permute(0, 3, 1, 2), scale_factor=2), ((5, 19, 21, 12),), "pick weigh"),
+    "constant, channels last": (lambda x: F.pad(x.permute(0, 3, 1, 2), (1, 2, 3, 0), value=1.5), ((5, 19, 21, 12),), "surround"),
     "antialias": (lambda x: F.interpolate(x, size=(7, 8), mode="bilinear", antialias=True), ((5, 6, 19, 21),), "weigh"),
     "adaptive_avg_pool": (lambda x: F.adaptive_avg_pool2d(x, 7), ((5, 6, 19, 21),), "weigh"),
 }
@@ -138,6 +147,9 @@ POOLS: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
     "avg_pool2d, divisor": (lambda x: F.avg_pool2d(x, 3, 2, 1, divisor_override=5), ((5, 6, 49, 51),), "averages shares"),
     "avg_pool1d": (lambda x: F.avg_pool1d(x, 4), ((50, 6, 191),), "averages shares"),
     "avg_pool3d": (lambda x: F.avg_pool3d(x, 2, padding=1), ((9, 3, 18, 19, 11),), "averages shares"),
+    "max_pool2d, channels last": (lambda x: F.max_pool2d(x.permute(0, 3, 1, 2), 3, 2, 1), ((5, 19, 21, 12),), "largest put_back"),
+    "avg_pool2d, channels last": (lambda x: F.avg_pool2d(x.permute(0, 3, 1, 2), 3, 2, 1, count_include_pad=False),
+                                  ((5, 19, 21, 12),), "averages shares"),
 }
 
 
@@ -152,6 +164,8 @@ def test_pools(name: str, dtype: str) -> None:
 @needs_numba
 @pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True),
                                   lambda x: F.max_pool2d(x, 2, ceil_mode=True, return_indices=True),
+                                  lambda x: F.max_pool2d(last(x), 3, 2, 1, return_indices=True),
+                                  lambda x: [F.max_pool2d(last(x), 2)],
                                   lambda x: F.adaptive_max_pool2d(x, 5, return_indices=True)])
 def test_the_largest_of_equal_ones_and_of_such_as_are_not_finite(pool: Any) -> None:
     x = np.random.default_rng(0).integers(-2, 3, (5, 6, 19, 21)).astype(np.float32)

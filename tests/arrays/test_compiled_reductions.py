@@ -168,9 +168,19 @@ def test_the_number_of_threads_does_not_show() -> None:
     assert all(bool((a == b).all()) for a, b in zip(*found))
 
 
-def test_few_columns_and_small_arrays_are_left_to_numpy() -> None:
+@pytest.mark.parametrize("name", ["sum", "largest", "product"])
+def test_few_columns_are_seen_as_more(name: str) -> None:
     mg.set_kernels("numba")
-    assert reductions.reduce("sum", np.ones((5000, 3)), (0,)) is None
+    a = np.random.default_rng(0).uniform(0.9, 1.1, (3, 1664, 2)).astype(np.float32)
+    a[1, 100, 1] = np.nan if name == "largest" else 1.2
+    expected = {"sum": np.add, "largest": np.maximum, "product": np.multiply}[name].reduce(a.astype(np.float64), 1)
+    np.testing.assert_allclose(reductions.reduce(name, a, (1,)), expected, 1e-5)
+    assert reductions.reduce("sum", a[:, :-1].copy(), (1,)) is None  # of an odd number there are no halves
+
+
+def test_small_arrays_are_left_to_numpy() -> None:
+    mg.set_kernels("numba")
+    assert reductions.reduce("sum", np.ones((5001, 3)), (0,)) is None
     assert reductions.reduce("sum", np.ones(10), (0,)) is None
     assert reductions.reduce("sum", np.ones((100, 100)), ()) is None
     assert reductions.reduce("sum", np.ones((100, 100))[:, ::2], (0,)) is None

@@ -13,7 +13,7 @@ KEEP = {
     "x * y": lambda x, y: x * y, "2 - x": lambda x, y: 2 - x, "x.exp()": lambda x, y: x.exp(), "x > y": lambda x, y: x > y,
     "where": lambda x, y: mg.where(x > 0, x, y), "where number": lambda x, y: mg.where(x > 0, x, 0.0),
     "gelu": lambda x, y: F.gelu(x), "relu": lambda x, y: F.relu(x), "double": lambda x, y: x.double(), "long": lambda x, y: x.long(),
-    "clone": lambda x, y: x.clone(), "ones_like": lambda x, y: mg.ones_like(x), "empty_like": lambda x, y: mg.empty_like(x).zero_(),
+    "flip": lambda x, y: x.flip(0, 2), "clone": lambda x, y: x.clone(), "ones_like": lambda x, y: mg.ones_like(x), "empty_like": lambda x, y: mg.empty_like(x).zero_(),
     "chain": lambda x, y: (x.sin() * y).add_(1).tanh(), "+ scalar tensor": lambda x, y: x + y[0, 0, 0], "logical": lambda x, y: (x > 0) & (y > 0),
     "x * contiguous": lambda x, y: x * y.contiguous(), "row + x * contiguous": lambda x, y: y[0, 0] + x * y.contiguous(),
     "where contiguous": lambda x, y: mg.where(x > 0, x, y.contiguous()),

@@ -71,12 +71,16 @@ KEEPING: dict[str, Any] = {
     "max": lambda x: F.max_pool2d(x, 2), "average": lambda x: F.avg_pool2d(x, 2), "one": lambda x: F.adaptive_avg_pool2d(x, 1),
     "adaptive": lambda x: F.adaptive_avg_pool2d(x, 3), "largest": lambda x: F.adaptive_max_pool2d(x, 2),
     "nearest": lambda x: F.interpolate(x, scale_factor=2), "cubic": lambda x: F.interpolate(x, size=5, mode="bicubic"),
-    "batch": lambda x: F.batch_norm(x, None, None, training=True), "group": lambda x: F.group_norm(x, 3)}
+    "batch": lambda x: F.batch_norm(x, None, None, training=True), "group": lambda x: F.group_norm(x, 3),
+    "border": lambda x: F.max_pool2d(x, 3, stride=2, padding=1), "counts": lambda x: F.avg_pool2d(x, (3, 2), 2, 1, False, False),
+    "ceil": lambda x: F.max_pool2d(x, 3, stride=2, dilation=2, ceil_mode=True), "pad": lambda x: F.pad(x, (1, -2, 0, 3), value=2.0),
+    "mirrored": lambda x: F.pad(x, (2, 1, 3, 1), mode="reflect"), "turned": lambda x: x.flip(3, 1)}
 
 
+@pytest.mark.parametrize("channels", [3, 12])
 @pytest.mark.parametrize("name", KEEPING)
-def test_channels_that_are_last_stay_last(name: str) -> None:
-    rows = mg.tensor(np.random.default_rng(0).normal(size=(2, 3, 6, 8)), requires_grad=True)
+def test_channels_that_are_last_stay_last(name: str, channels: int) -> None:
+    rows = mg.tensor(np.random.default_rng(0).normal(size=(2, channels, 6, 8)), requires_grad=True)
     x = rows.contiguous(memory_format=mg.channels_last)
     found, plain = KEEPING[name](x), KEEPING[name](rows)
     assert found.is_contiguous(memory_format=mg.channels_last) and plain.is_contiguous()
@@ -85,10 +89,14 @@ def test_channels_that_are_last_stay_last(name: str) -> None:
     same(got, mg.autograd.grad((plain * plain).sum(), rows)[0])
 
 
-def test_places_of_the_largest_have_the_same_format() -> None:
-    x = mg.rand(1, 2, 4, 4).contiguous(memory_format=mg.channels_last)
-    for found in F.max_pool2d(x, 2, return_indices=True) + F.adaptive_max_pool2d(x, 2, return_indices=True):
-        assert found.is_contiguous(memory_format=mg.channels_last)
+@pytest.mark.parametrize("channels", [2, 20])
+def test_places_of_the_largest_have_the_same_format(channels: int) -> None:
+    rows = mg.rand(1, channels, 4, 4)
+    rows[0, 1, 2] = float("nan")
+    x = rows.contiguous(memory_format=mg.channels_last)
+    for pool in (F.max_pool2d, F.adaptive_max_pool2d):
+        for found, plain in zip(pool(x, 2, return_indices=True), pool(rows, 2, return_indices=True)):
+            assert found.is_contiguous(memory_format=mg.channels_last) and mg.allclose(found, plain, equal_nan=True)
     volume = mg.rand(1, 2, 4, 4, 4).contiguous(memory_format=mg.channels_last_3d)
     assert F.max_pool3d(volume, 2).is_contiguous(memory_format=mg.channels_last_3d)
 

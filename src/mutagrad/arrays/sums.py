@@ -16,6 +16,7 @@ from . import parallel as large
 from .compiled import reductions
 from .kinds import is_frozen
 from .numpy import np
+from .sizes import LARGE, SHARED
 
 GROUP = 128  # elements that are added one after the other: then rounding shows in the last bit or two
 FEW = 32  # so few are added in any order
@@ -104,6 +105,8 @@ def _without_gaps(a: Array, dims: list[int]) -> Any:
 def _down(a: Array, dtype: Any) -> Any:
     """The sums of a contiguous array along the second of three dimensions."""
     outer, n, inner = a.shape
+    if outer > 1 and inner < FEW and a.size >= LARGE and (found := reductions.reduce("sum", a, (1,))) is not None:
+        return found  # BLAS is called for each of them, on one thread
     if n <= 2 * GROUP:
         return _one_by_one(a)
     each = _divisor(n)
@@ -130,6 +133,8 @@ def _along(a: Array) -> Any:
     rows, n = a.shape
     if rows == 1:
         return large.total(a)
+    if a.size >= SHARED and n >= 2 * FEW and (found := reductions.reduce("sum", a, (1,))) is not None:
+        return found  # BLAS's threads, for as many, take longer to wake than to add
     if n <= 2 * PIECE:  # in several sums side by side, as along a row BLAS and einsum both do
         return np.matmul(a, np.ones(n, a.dtype))
     each = _divisor(n)

@@ -75,13 +75,18 @@ def view_of(tensor: TensorBase, array: Array, offset: int) -> Any:
     return result
 
 
+def order_in_memory(tensor: TensorBase) -> Shape | None:
+    """Return its dimensions from the outermost in memory on; None where that is C order, or not for us to choose."""
+    array = tensor._array
+    return None if array.flags.c_contiguous or not is_plain(array) else order_of(array.shape, array)
+
+
 def laid_out_alike(function: Callable[[TensorBase], Any], tensor: TensorBase) -> Any:
     """Return `function(tensor)`, a copy of the same shape, as a view that lies in memory in the order of the tensor."""
-    array = tensor._array
-    order = None if array.flags.c_contiguous or not is_plain(array) else order_of(array.shape, array)
+    order = order_in_memory(tensor)
     if order is None:
         return function(tensor)
-    found = function(view_of(tensor, array.transpose(order), tensor._offset or 0))
+    found = function(view_of(tensor, tensor._array.transpose(order), tensor._offset or 0))
     return back_in_order(found, order)
 
 

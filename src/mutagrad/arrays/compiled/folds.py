@@ -45,7 +45,14 @@ def columns(start, stop, x, width, out):
         total[:] = EMPTY
         for low in range(0, n, 64):
             part[:] = EMPTY
-            for i in range(low, min(low + 64, n)):
+            end = min(low + 64, n)
+            for i in range(low, end - 3, 4):
+                row0, row1 = x[o, i, left:left + count], x[o, i + 1, left:left + count]
+                row2, row3 = x[o, i + 2, left:left + count], x[o, i + 3, left:left + count]
+                for j in range(count):
+                    four = join(join(take(row0[j]), take(row1[j])), join(take(row2[j]), take(row3[j])))
+                    part[j] = join(part[j], four)
+            for i in range(end - (end - low) % 4, end):
                 row = x[o, i, left:left + count]
                 for j in range(count):
                     part[j] = join(part[j], take(row[j]))

@@ -31,6 +31,8 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.normalise_back: (_P, _M, _M, _V, _N, "boolean", _V, _V, "boolean", _M, _M, _M),
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
+    rows.normalise_columns: (_M, _N, _V, _V, "boolean", "float64", _V, _V, _M),
+    rows.normalise_columns_back: (_M, _M, _N, _V, "boolean", _V, _V, "boolean", _M, _V, _V),
     scans.along: (_M, _M, _B, _B), scans.down: (_C, _C, _B, _B),
     scans.extreme_along: (_M, _M, _PM, _B), scans.extreme_down: (_C, _C, _PC, _B), scans.log_sum_exp: (_M, _M),
     scans.differences: (_M, _M, _N), scans.differences_back: (_M, _M, _N),
@@ -110,6 +112,8 @@ def _kernel(function: Callable[..., Any], char: str) -> Kernel:
     if function.__module__ in (images.__name__, steps.__name__):
         more = ("from mutagrad.arrays.compiled.tiles import *\n"
                 f"find_corners, times = find_corners_{bits}, times_{bits}\n")
+    if function.__module__ == rows.__name__:
+        more = f"TOGETHER = {rows.TOGETHER}\n"
     if function in DOUBLE:
         more = rejection.source()
     source = (f"import math\n{more}F, W = np.{name}, np.{wide}\n{alike}"

@@ -46,6 +46,11 @@ def largest(start, stop, x, form, best, where):
                             better = (v > tops[k]) | (v != v)
                             tops[k] = v if better else tops[k]
                             numbers[k] = number if better else numbers[k]
+                if k2 * s2 == 1:
+                    for k in range(found.size):
+                        found[k] = tops[k]
+                        at[k] = numbers[k]
+                    continue
                 for k in range(found.size):
                     begin = k * s2 - p2
                     first = max(-begin, 0)
@@ -71,6 +76,15 @@ def largest_alone(start, stop, x, form, best):
                 a0, a1 = max(p0 - i * s0, 0), min(x.shape[1] + p0 - i * s0, k0)
                 b0, b1 = max(p1 - j * s1, 0), min(x.shape[2] + p1 - j * s1, k1)
                 row, found = x[p, i * s0 + a0 - p0, j * s1 + b0 - p1], best[p, i, j]
+                if k2 * s2 == 1:
+                    for k in range(width):
+                        found[k] = row[k]
+                    for a in range(a0, a1):
+                        for b in range(b0 if a > a0 else b0 + 1, b1):
+                            row = x[p, i * s0 + a - p0, j * s1 + b - p1]
+                            for k in range(width):
+                                found[k] = larger(found[k], row[k])
+                    continue
                 if k0 * k1 > 1:
                     for k in range(width):
                         tops[k] = row[k]
@@ -109,14 +123,14 @@ def largest_alone(start, stop, x, form, best):
                         for c in range(1, k2):
                             top = larger(top, row[k * s2 - p2 + c])
                         found[k] = top
-                for k in range(found.size):
-                    if k < first or k >= end:
-                        begin = k * s2 - p2
-                        place = max(-begin, 0)
-                        top = row[begin + place]
-                        for c in range(place + 1, min(width - begin, k2)):
-                            top = larger(top, row[begin + c])
-                        found[k] = top
+                for outer in range(found.size + first - end):
+                    k = outer if outer < first else outer + end - first
+                    begin = k * s2 - p2
+                    place = max(-begin, 0)
+                    top = row[begin + place]
+                    for c in range(place + 1, min(width - begin, k2)):
+                        top = larger(top, row[begin + c])
+                    found[k] = top
 
 
 def largest_between(start, stop, x, first0, end0, first1, end1, first2, end2, where):
@@ -164,6 +178,10 @@ def averages(start, stop, x, form, divisors, out):
                         for k in range(width):
                             sums[k] += row[k]
                 found, shares = out[p, i, j], divisors[i, j]
+                if k2 * s2 == 1:
+                    for k in range(found.size):
+                        found[k] = sums[k] / shares[k]
+                    continue
                 for k in range(found.size):
                     begin, total = k * s2 - p2, F(0)
                     for c in range(max(-begin, 0), min(width - begin, k2)):
@@ -184,7 +202,11 @@ def shares(start, stop, g, form, divisors, out):
             for j in range(g.shape[2]):
                 for k in range(width):
                     sums[k] = 0
-                for k in range(g.shape[3]):
+                if k2 * s2 == 1:
+                    row, parts = g[p, i, j], divisors[i, j]
+                    for k in range(width):
+                        sums[k] = row[k] / parts[k]
+                for k in range(g.shape[3] if k2 * s2 > 1 else 0):
                     begin, share = k * s2 - p2, g[p, i, j, k] / divisors[i, j, k]
                     for c in range(max(-begin, 0), min(width - begin, k2)):
                         sums[begin + c] += share

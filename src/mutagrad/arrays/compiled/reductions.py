@@ -210,15 +210,31 @@ def _whole(name: str, char: str, vector: Any) -> Any:
 def _down(name: str, char: str, cube: Any, loop: Callable[..., Any] = folds.columns) -> Any:
     outer, _, inner = cube.shape
     if inner < NARROW:
-        return None
+        return _down_narrow(name, char, cube) if loop is folds.columns else None
     kernel, dtype = _kernel(name, char, loop)
-    if (found := kernel.get()) is None:
+    if (share := kernel.get()) is None:
         return None
     width = min(max(-(-inner // get_num_threads()), NARROW), WIDE) if outer < get_num_threads() else min(inner, WIDE)
     out = numpy.empty((outer, inner), dtype if loop is folds.columns else numpy.int64)
     units = outer * -(-inner // width)
-    found.share(units, cube.size, cube, width, out)
+    share.share(units, cube.size, cube, width, out)
     return out
+
+
+def _down_narrow(name: str, char: str, cube: Any) -> Any:
+    """The same for few columns: some rows are seen as one, and the halves of what is found of these are joined."""
+    outer, n, inner = cube.shape
+    together = 1
+    while inner * together < 2 * NARROW and n % (2 * together) == 0:
+        together *= 2
+    if inner * together < NARROW or n < 4 * together:
+        return None
+    width = inner * together
+    found = _down(name, char, cube.reshape(outer, n // together, width))
+    while found is not None and width > inner:
+        width //= 2
+        found = FOLLOWED_BY[REDUCTIONS[name][1]](found[:, :width], found[:, width:])
+    return found
 
 
 def place(name: str, array: Any, dim: int) -> Any:

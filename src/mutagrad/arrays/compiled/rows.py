@@ -7,6 +7,7 @@ they stand they are no code to be run, but for Numba to read. `start` and `stop`
 # ruff: noqa: F821
 from __future__ import annotations
 
+TOGETHER = 256  # rows whose elements are added before that goes on in double
 
 def softmax(start, stop, x, out):
     for r in range(start, stop):
@@ -281,3 +282,83 @@ def normalise_channels_back(start, stop, g, x, weight, given, mean, scale, wante
                 row, slope, found = x[s, c], g[s, c], gx[s, c]
                 for j in range(n):
                     found[j] = (slope[j] - (row[j] - middle) * share - shift) * scaled
+
+
+def normalise_columns(start, stop, x, columns, weight, bias, given, eps, mean, scale, out):
+    """As normalise_channels, where channels lie side by side: `columns` of them at a time, row by row.
+
+    For sums four rows at a time; after the last of them stands the mean, which adds nothing.
+    """
+    n = x.shape[0]
+    for low in range(start * columns, min(stop * columns, x.shape[1]), columns):
+        width = min(columns, x.shape[1] - low)
+        high = low + width
+        middle, part, total = np.zeros(width, x.dtype), np.zeros(width, x.dtype), np.zeros(width)
+        for squares in range(0 if given else 2):
+            total[:] = 0
+            for first in range(0, n, TOGETHER):
+                end = min(first + TOGETHER, n)
+                part[:] = 0
+                for r in range(first, end, 4):
+                    row0, row1 = x[r, low:high], x[r + 1, low:high] if r + 1 < end else middle
+                    row2 = x[r + 2, low:high] if r + 2 < end else middle
+                    row3 = x[r + 3, low:high] if r + 3 < end else middle
+                    if squares:
+                        for j in range(width):
+                            m = middle[j]
+                            a, b, c, d = row0[j] - m, row1[j] - m, row2[j] - m, row3[j] - m
+                            part[j] += (a * a + b * b) + (c * c + d * d)
+                    else:
+                        for j in range(width):
+                            part[j] += (row0[j] + row1[j]) + (row2[j] + row3[j])
+                for j in range(width):
+                    total[j] += part[j]
+            for j in range(width):
+                if squares:
+                    scale[low + j] = F(1.0 / math.sqrt(total[j] / n + eps))
+                else:
+                    middle[j] = mean[low + j] = F(total[j] / n)
+        slope = part
+        shift = np.zeros(width, x.dtype)
+        for j in range(width):
+            middle[j] = mean[low + j]
+            slope[j] = scale[low + j] * weight[low + j] if weight.size else scale[low + j]
+            shift[j] = bias[low + j] if bias.size else F(0)
+        for r in range(n):
+            row, found = x[r, low:high], out[r, low:high]
+            for j in range(width):
+                found[j] = (row[j] - middle[j]) * slope[j] + shift[j]
+
+
+def normalise_columns_back(start, stop, g, x, columns, weight, given, mean, scale, wanted, gx, along, level):
+    """The derivative of the same, as that of normalise_channels."""
+    n = x.shape[0]
+    for low in range(start * columns, min(stop * columns, x.shape[1]), columns):
+        width = min(columns, x.shape[1] - low)
+        high = low + width
+        middle, zeros, product, total = mean[low:high], np.zeros(width, x.dtype), np.zeros(width), np.zeros(width)
+        part, rest, scaled = np.zeros(width, x.dtype), np.zeros(width, x.dtype), np.zeros(width, x.dtype)
+        for first in range(0, n, TOGETHER):
+            end = min(first + TOGETHER, n)
+            part[:] = 0
+            rest[:] = 0
+            for r in range(first, end, 2):
+                row0, slope0 = x[r, low:high], g[r, low:high]
+                row1, slope1 = (x[r + 1, low:high], g[r + 1, low:high]) if r + 1 < end else (middle, zeros)
+                for j in range(width):
+                    part[j] += slope0[j] * (row0[j] - middle[j]) + slope1[j] * (row1[j] - middle[j])
+                    rest[j] += slope0[j] + slope1[j]
+            for j in range(width):
+                product[j] += part[j]
+                total[j] += rest[j]
+        for j in range(width):
+            factor = scale[low + j]
+            along[low + j] = F(product[j] * factor)
+            level[low + j] = F(total[j])
+            scaled[j] = factor * weight[low + j] if weight.size else factor
+            part[j] = F(0) if given else F(product[j] * factor * factor / n)
+            rest[j] = F(0) if given else F(total[j] / n)
+        for r in range(n if wanted else 0):
+            row, slope, found = x[r, low:high], g[r, low:high], gx[r, low:high]
+            for j in range(width):
+                found[j] = (slope[j] - (row[j] - middle[j]) * part[j] - rest[j]) * scaled[j]

@@ -291,6 +291,22 @@ clamp_values = elementwise("clamp", lambda a, low, high: _clamp(a, low, high), p
                            settings=("low", "high"),
                            x=lambda xp, g, x, low, high: xp.where(_inside(x, low, high), g, 0.0))
 
+raised = elementwise("clamp_min", lambda a, low: np.where(_above(low, a), low, a), promotes="real", warns=False,
+                     x=lambda xp, g, x, y: xp.where(_above(y, x), 0.0, g),
+                     y=lambda xp, g, x, y: xp.where(_above(y, x), g, 0.0))
+lowered = elementwise("clamp_max", lambda a, high: np.where(_below(high, a), high, a), promotes="real", warns=False,
+                      x=lambda xp, g, x, y: xp.where(_below(y, x), 0.0, g),
+                      y=lambda xp, g, x, y: xp.where(_below(y, x), g, 0.0))
+
+
+def _above(bound: Any, x: Any) -> Any:
+    """Where the bound takes the place of x: a bound that is nan always does."""
+    return (bound > x) | (bound != bound)
+
+
+def _below(bound: Any, x: Any) -> Any:
+    return (bound < x) | (bound != bound)
+
 
 def _clamp(a: Array, low: Any, high: Any) -> Any:
     return at_most(a, high) if low is None else at_least(a, low) if high is None else np.clip(a, low, high)
@@ -468,11 +484,6 @@ def _bounds(name: str, low: Value | None, high: Value | None) -> tuple[Any, Any]
     return None if low is None else as_operand(low, name), None if high is None else as_operand(high, name)
 
 
-def _beyond(compare: Any, bound: Any, x: Any) -> Any:
-    """Where the bound takes the place of x: a bound that is nan always does."""
-    return logical_or(compare(bound, x), ne(bound, bound))
-
-
 def clamp(input: Tensor, min: Value | None = None, max: Value | None = None, *, out: Tensor | None = None) -> Any:
     """`x` limited to between `min` and `max`, numbers or tensors; gradient flows where x is inside.
 
@@ -483,8 +494,8 @@ def clamp(input: Tensor, min: Value | None = None, max: Value | None = None, *, 
     min, max = _bounds("clamp", min, max)
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         if min is not None:
-            input = where_values(_beyond(gt, min, input), min, input, out=out if max is None else None)
-        return input if max is None else where_values(_beyond(lt, max, input), max, input, out=out)
+            input = raised(input, min, out=out if max is None else None)
+        return input if max is None else lowered(input, max, out=out)
     return clamp_values(_beside(input, min, max), as_element(min, input), as_element(max, input), out=out)
 
 

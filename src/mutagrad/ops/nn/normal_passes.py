@@ -16,6 +16,7 @@ from ...arrays.copies import in_order
 from ...arrays.sums import channel_sums, row_sums
 from ...base.operands import Array
 
+_SIDE = 16  # channels that lie side by side are shared out among threads by so many
 _LONG = 8  # elements of a channel that lie side by side, from which a loop goes over them one after the other
 
 
@@ -149,11 +150,6 @@ def _loop(function: Callable[..., Any], *arrays: Array) -> Any:
     return library.find_for(function, arrays[0])
 
 
-def _are_long(plan: Plan) -> bool:
-    """Whether a loop may go over the elements of a channel one after the other: they lie side by side, or are few."""
-    return plan.shape[2] >= _LONG or prod(plan.shape) < library.WORTH
-
-
 def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
     return array if array.shape == shape else array.reshape(shape)
 
@@ -178,15 +174,28 @@ def _added(parts: list[Any], g: Array, count: int) -> Any:
 
 # ------------------------------------------------------------------------------------------------ channels of all items
 
+def _over_channels(plan: Plan, size: int) -> tuple[Sequence[Callable[..., Any]], tuple[int, ...], int, list[int]]:
+    """Loops for this plan, forward and back; in which shape they take arrays, how many units that is, and a setting."""
+    samples, channels, inner = plan.shape
+    if inner == 1:
+        columns = max(-(-channels // (len(cuts(channels, size)) - 1) // _SIDE), 1) * _SIDE
+        units = -(-channels // columns)
+        return (compiled.normalise_columns, compiled.normalise_columns_back), (samples, channels), units, [columns]
+    if inner < _LONG and size >= library.WORTH:
+        return (), (), 0, []
+    return (compiled.normalise_channels, compiled.normalise_channels_back), plan.shape, channels, []
+
+
 def normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
     x = in_order(x)
     out = np.empty(x.shape, x.dtype)
     source, target = x.reshape(plan.shape), out.reshape(plan.shape)
     mean, scale = moments
-    if _are_long(plan) and (loop := _loop(compiled.normalise_channels, x, weight, bias, mean, scale)) is not None:
-        given = (source, _vector(weight, x), _vector(bias, x), plan.given, plan.eps,
-                 mean.reshape(-1), scale.reshape(-1), target)
-        loop.share(plan.shape[1], x.size, *given)
+    functions, shape, count, setting = _over_channels(plan, x.size)
+    if functions and (loop := _loop(functions[0], x, weight, bias, mean, scale)) is not None:
+        given = (x.reshape(shape), *setting, _vector(weight, x), _vector(bias, x), plan.given, plan.eps,
+                 mean.reshape(-1), scale.reshape(-1), out.reshape(shape))
+        loop.share(count, x.size, *given)
         return out
     w, b = (v.reshape(-1, 1) if v.ndim else None for v in (weight, bias))
 
@@ -214,11 +223,11 @@ def reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, momen
     along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
     target = None if gx is None else gx.reshape(plan.shape)
     source, incoming = x.reshape(plan.shape), g.reshape(plan.shape)
-    if _are_long(plan) and (
-            loop := _loop(compiled.normalise_channels_back, x, g, mean, scale, *_present(weight))) is not None:
-        inputs = (incoming, source, _vector(weight, g), plan.given, mean.reshape(-1), scale.reshape(-1), wanted[0],
-                  incoming if target is None else target, along, level)
-        loop.share(channels, x.size, *inputs)
+    functions, shape, count, setting = _over_channels(plan, x.size)
+    if functions and (loop := _loop(functions[1], x, g, mean, scale, *_present(weight))) is not None:
+        inputs = (g.reshape(shape), x.reshape(shape), *setting, _vector(weight, g), plan.given, mean.reshape(-1),
+                  scale.reshape(-1), wanted[0], (g if gx is None else gx).reshape(shape), along, level)
+        loop.share(count, x.size, *inputs)
         return gx, along if wanted[1] else None, level if wanted[2] else None
     slope = scale[0] if weight is None or not weight.ndim else scale[0] * weight.reshape(-1, 1)
 

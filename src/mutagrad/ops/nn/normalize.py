@@ -24,7 +24,7 @@ from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import add_, cast, mul_
 from ..reduce.reductions import mean_dims
-from ..shape.shape import in_format_of, reshape, tensor_argument
+from ..shape.shape import goes_along_channels, in_format_of, movedim, reshape, tensor_argument
 from .normal_passes import Plan, normalise_channels, normalise_groups, reverse_channels, reverse_groups
 
 FUNCTIONS = """
@@ -351,9 +351,15 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if training and eps <= 0:
         raise BadValue(f"batch_norm: eps must be positive in training, got {eps}",
                        why="a channel of equal values has variance 0", fix="eps=1e-5")
+
     def normed(x: Any) -> Any:
         return _batch_normed("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps)[0]
 
+    if isinstance(input, Tensor) and goes_along_channels(input):
+        rows = movedim(input, 1, -1)
+        shape = rows._array.shape
+        out = _widened(normed, reshape(rows, -1, shape[-1]), weight, bias)
+        return movedim(reshape(out, *shape), -1, 1)
     return in_format_of(input, _widened(normed, input, weight, bias))
 
 

@@ -14,9 +14,9 @@ from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.number import number
 from ...core.storage import TensorBase as Tensor
-from ..shape.shape import clone, permute, reshape, tensor_argument
+from ..shape.shape import clone, goes_along_channels, in_format_of, movedim, permute, reshape, tensor_argument
 from . import planes
-from .resample import Taps, resample, whole_numbers
+from .resample import Taps, resample_behind_channels, whole_numbers
 
 FUNCTIONS = "channel_shuffle constant_pad_nd native_channel_shuffle pixel_shuffle pixel_unshuffle"
 
@@ -72,7 +72,10 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Any:
         if n + before + after < 0 or before < -n or after < -n:
             raise ShapeError(f"pad: {(before, after)} leaves nothing of dimension {d} of size {n}",
                              why=f"the shape is {x._array.shape}", fix="smaller negative pads")
-    return pad_values(x, pairs, silently(x._array.dtype.type, number(value)))
+    value = silently(x._array.dtype.type, number(value))
+    if not goes_along_channels(x):
+        return in_format_of(x, pad_values(x, pairs, value))
+    return movedim(pad_values(movedim(x, 1, -1), (pairs[0], *pairs[2:], pairs[1]), value), -1, 1)
 
 
 # -------------------------------------------------------------------------------------- by what the tensor itself holds
@@ -131,7 +134,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     first = len(pairs) - len(pad) // 2
     borders = ((d, n, *pair) for d, (n, pair) in enumerate(zip(x._array.shape, pairs)) if d >= first)
     taps = tuple((d, _border(mode, n, before, after)) for d, n, before, after in borders if before or after)
-    return resample(x, taps)
+    return resample_behind_channels(x, taps)
 
 
 # ------------------------------------------------------------------------------------------------------ channels, space

@@ -21,9 +21,9 @@ from ..math.elementwise import abs as abs_, neg, pow_values
 from ..random.draws import rand
 from ..reduce.reductions import mean_dims
 from ..select.selecting import gather, scatter
-from ..shape.shape import in_format_of, reshape, squeeze, tensor_argument, unsqueeze
+from ..shape.shape import goes_along_channels, in_format_of, movedim, reshape, squeeze, tensor_argument, unsqueeze
 from . import planes
-from .resample import Ints, mean_taps, resample, whole_numbers
+from .resample import Ints, mean_taps, resample, resample_behind_channels, whole_numbers
 from .sliding import EVERY, Sizes, Windows, padded_image, windows, without_border
 
 FUNCTIONS = "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d"
@@ -84,6 +84,20 @@ def _windows(name: str, x: Tensor, settings: tuple[Sizes, Sizes, Sizes, Sizes], 
                          f"with padding {padding}",
                          why=f"the result would have sizes {out}", fix="a smaller kernel_size")
     return windows(size, kernel, stride, padding, dilation, out, False)
+
+
+# -------------------------------------------------------------------------------------------------- channels at the end
+
+def _as_volumes(x: Tensor, settings: tuple[Sizes, Sizes, Sizes, Sizes], w: Windows) -> tuple[Tensor, Any, Windows]:
+    """Images with the channels last as volumes of one channel, whose windows are one deep: loops go as memory lies."""
+    kernel, stride, padding, dilation = settings
+    settings = (*kernel, 1), (*stride, 1), (*padding, 0), (*dilation, 1)
+    x = unsqueeze(movedim(x, 1, -1), 1)
+    return x, settings, windows(x._array.shape[2:], *settings, (*w.out, x._array.shape[-1]), False)
+
+
+def _as_images(result: Tensor) -> Any:
+    return movedim(squeeze(result, 1), -1, 1)
 
 
 # ---------------------------------------------------------------------------------------------------------- the largest
@@ -194,15 +208,22 @@ def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
     if x._array.dtype.kind not in "fiV" and x._array.dtype != np.uint8:
         raise DTypeError(f"{name}: {x._array.dtype.name} numbers have no largest", fix="x.float()")
     w = _windows(name, x, settings, ceil_mode)
+    deep = n == 2 and goes_along_channels(input)
+    if deep:
+        x, settings, w = _as_volumes(x, settings, w)
+
+    def finished(result: Tensor) -> Any:
+        return _as_images(result) if deep else in_format_of(input, _unbatched(result, input, n))
+
     if (not indices and (x._storage.writer is None or not mode.grad)
             and (best := planes.largest_alone(x._array, w)) is not None):
-        return in_format_of(input, _unbatched(make(best), input, n))
+        return finished(make(best))
     found, where = RAW.largest_in_windows(x._array, w)
-    values = in_format_of(input, _unbatched(max_pool_values(x, where, settings, None, found), input, n))
+    values = finished(max_pool_values(x, where, settings, None, found))
     if not indices:
         return values
-    at = make(_image_positions(where, x._array.shape[2:], settings))
-    return values, in_format_of(input, _unbatched(at, input, n))
+    at = _image_positions(where, x._array.shape[2:], settings)
+    return values, finished(make(at // where.shape[-1] if deep else at))
 
 
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
@@ -621,9 +642,15 @@ def _avg_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
     if x._array.dtype.kind not in "fiV":
         raise DTypeError(f"{name}: cannot average {x._array.dtype.name} numbers", fix="x.float()")
     w = _windows(name, x, settings, ceil_mode)
+    deep = n == 2 and goes_along_channels(input)
+    if deep:
+        x, settings, w = _as_volumes(x, settings, w)
     size, each = x._array.shape[2:], bool(include_pad)
     divisor = planes.counts(size, settings, w.out, each) if override is None else int(override)
-    found = _unbatched(avg_pool_values(x, w, divisor, None), input, n)
+    found = avg_pool_values(x, w, divisor, None)
+    if deep:
+        return _as_images(found)
+    found = _unbatched(found, input, n)
     return in_format_of(input, found) if n < 3 else found  # of volumes PyTorch does not keep it
 
 
@@ -673,6 +700,8 @@ def _adaptive_avg_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
         found = mean_dims(x, tuple(range(2, n + 2)), True)
     else:
         maps = tuple((d + 2, mean_taps(m, out)) for d, (m, out) in enumerate(zip(x._array.shape[2:], sizes)))
+        if n < 3 and goes_along_channels(input):
+            return resample_behind_channels(x, maps)
         found = resample(x, maps)
     found = _unbatched(found, input, n)
     return in_format_of(input, found) if n < 3 else found

@@ -25,7 +25,17 @@ from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..linalg.products import matmul
 from ..math.elementwise import clamp_values
-from ..shape.shape import in_format_of, reshape, select, stack, tensor_argument, transpose, unsqueeze
+from ..shape.shape import (
+    goes_along_channels,
+    in_format_of,
+    movedim,
+    reshape,
+    select,
+    stack,
+    tensor_argument,
+    transpose,
+    unsqueeze,
+)
 from . import planes
 from .corners import read_corners, write_corners
 
@@ -146,6 +156,13 @@ def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Array:
 resample = primitive(
     "resample", _resample, settings=("maps",),
     x=lambda xp, g, maps: xp.resample(g, tuple((dim, taps.transposed) for dim, taps in reversed(maps))))
+
+
+def resample_behind_channels(x: Tensor, maps: tuple[tuple[int, Taps], ...]) -> Any:
+    """The same for dimensions behind the channels, which stay last in memory if they are."""
+    if not goes_along_channels(x):
+        return in_format_of(x, resample(x, maps))
+    return movedim(resample(movedim(x, 1, -1), tuple([(dim - 1, taps) for dim, taps in maps])), -1, 1)
 
 
 # -------------------------------------------------------------------------------------------------------- interpolation
@@ -319,7 +336,7 @@ def interpolate(input: Tensor, size: Ints | None = None, scale_factor: float | S
     maps = tuple((d + 2, _map(mode, n, m, s, bool(align_corners), antialias))
                  for d, (n, m, s) in enumerate(zip(shape[2:], sizes, scales)))
     if x._array.dtype != np.uint8 or mode.startswith("nearest"):
-        return in_format_of(x, resample(x, maps))
+        return resample_behind_channels(x, maps)
     between = resample(make(x._array.astype(np.float32)), maps)._array
     return in_format_of(x, make(np.rint(between).clip(0, 255).astype(np.uint8)))
 

@@ -11,9 +11,10 @@ from ...arrays.parallel import MIDDLE, assign
 from ...base.errors import BadIndex, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
+from ...core.factory import back_in_order, order_in_memory
 from ...core.size import sizes
 from ...core.storage import TensorBase
-from .shape import Dims, clone, expand, reshape, tensor_argument, whole_dim, whole_dims
+from .shape import Dims, clone, expand, permute, reshape, tensor_argument, whole_dim, whole_dims
 
 
 def repeat(input: TensorBase, *times: int | Sequence[int], repeats: Sequence[int] | None = None) -> Any:
@@ -61,8 +62,11 @@ def flip(input: TensorBase, *axes: int | Sequence[int], dims: int | Sequence[int
             [1, 2]])
     """
     wanted = sizes(axes or (dims,))
-    return flip_dims(tensor_argument(input, "flip"), whole_dims(wanted, input._array.ndim, "flip") if wanted else ())
-
+    turned = whole_dims(wanted, tensor_argument(input, "flip")._array.ndim, "flip") if wanted else ()
+    order = order_in_memory(input)
+    if order is None:
+        return flip_dims(input, turned)
+    return back_in_order(flip_dims(permute(input, order), tuple([order.index(d) for d in turned])), order)
 
 
 def _rolled(a: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:

@@ -706,16 +706,28 @@ def has_format(x: TensorBase, memory_format: memory_format | None) -> bool:
 
 
 _FORMATS = {rank: memory_format for memory_format, rank in RANKS.items()}
+MANY_CHANNELS = 12  # from which loops along them take less time than bringing them to the front and back
+
+
+def has_channels_last(x: TensorBase) -> bool:
+    """Return whether these are images, or volumes, whose channels lie last in memory."""
+    if x._offset is None or x._array.flags.c_contiguous:  # a whole storage is in C order
+        return False
+    kept = _FORMATS.get(x._array.ndim)
+    return kept is not None and has_format(x, kept)
+
+
+def goes_along_channels(x: TensorBase) -> bool:
+    """Return whether loops go over images as they lie: channels last, and not so few that a row of them is short."""
+    return has_channels_last(x) and x._array.shape[1] >= MANY_CHANNELS
 
 
 def in_format_of(x: TensorBase, result: TensorBase) -> Any:
     """Return a result of images or volumes with the channels last, if they have them so, as PyTorch does."""
-    if x._offset is None or result._array.ndim != x._array.ndim:  # a whole storage is in C order
+    ndim = x._array.ndim
+    if result._array.ndim != ndim or not has_channels_last(x) or has_format(result, _FORMATS[ndim]):
         return result
-    kept = _FORMATS.get(x._array.ndim)
-    if kept is None or x._array.flags.c_contiguous or not has_format(x, kept) or has_format(result, kept):
-        return result
-    return copied(result, memory_format=kept)
+    return copied(result, memory_format=_FORMATS[ndim])
 
 
 def contiguous(x: TensorBase, memory_format: memory_format | None = None) -> Any:
