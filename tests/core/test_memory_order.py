@@ -96,3 +96,45 @@ def test_slices_of_vmap_and_no_elements():
     x = mg.arange(24.).reshape(2, 3, 4)
     assert mg.func.vmap(lambda a: a.t() * 2)(x).tolist() == (x.transpose(1, 2) * 2).tolist()
     assert (mg.zeros(0, 3).t() * 2).shape == (3, 0) and mg.zeros(0, 3).t().clone().shape == (3, 0)
+
+
+@pytest.mark.parametrize("draw", [mg.rand_like, mg.randn_like, lambda x, **settings: mg.randint_like(x, 9, **settings)])
+def test_what_is_drawn_for_a_tensor_lies_as_that_does(draw):
+    x = mg.zeros(3, 4, 5).permute(ORDER)
+    mg.manual_seed(0)
+    found = draw(x, dtype=mg.float64)
+    mg.manual_seed(0)
+    contiguous = draw(x, dtype=mg.float64, memory_format=mg.contiguous_format)
+    assert found.stride() == x.stride() and contiguous.is_contiguous()
+    if draw is not mg.randn_like:  # of which PyTorch has two ways
+        assert found.permute(1, 2, 0).reshape(-1).equal(contiguous.reshape(-1))
+    if draw in (mg.rand_like, mg.randn_like):
+        leaf = draw(x, requires_grad=True)
+        (leaf * mg.arange(60.0).reshape(5, 3, 4)).sum().backward()
+        assert leaf.is_leaf and leaf.grad.equal(mg.arange(60.0).reshape(5, 3, 4))
+
+
+LAST = {
+    "conv2d": lambda x, w: F.conv2d(x, w, padding=1), "conv2d of a sample": lambda x, w: F.conv2d(x[:1], w, stride=2), "transposed": lambda x, w: F.conv_transpose2d(x, w),
+    "weight": lambda x, w: F.conv2d(x.contiguous(), w.to(memory_format=mg.channels_last)),
+    "cat": lambda x, w: mg.cat([x, x * 2], 1), "cat rows": lambda x, w: mg.cat([x, x[:1]], 0), "cat columns": lambda x, w: mg.cat([x, x], -1),
+}
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_images_with_the_channels_last_stay_so(name):
+    x, w = mg.rand(2, 6, 8, 4, dtype=mg.float64, requires_grad=True), mg.rand(4, 4, 3, 3, dtype=mg.float64, requires_grad=True)
+    images = x.permute(0, 3, 1, 2)
+    found, plain = LAST[name](images, w), LAST[name](images.contiguous(), w)
+    assert found.is_contiguous(memory_format=mg.channels_last) and not found.is_contiguous()
+    assert name == "weight" or plain.is_contiguous()
+    weights = mg.rand(*found.shape, dtype=mg.float64)
+    for one, other in zip(*(mg.autograd.grad((y * weights).sum(), (x, w), allow_unused=True) for y in (found, plain))):
+        assert (one is None) == (other is None) and (one is None or mg.allclose(one, other))
+
+
+def test_images_in_different_orders_are_joined_in_c_order():
+    last = mg.rand(2, 4, 5, 3).permute(0, 3, 1, 2)
+    assert mg.cat([last, last.contiguous()], 1).is_contiguous() and mg.cat([last.contiguous(), last]).is_contiguous()
+    out = mg.zeros(2, 6, 4, 5)
+    assert mg.cat([last, last], 1, out=out) is out and out.is_contiguous() and out[:, :3].equal(last)

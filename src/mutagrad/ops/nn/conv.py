@@ -24,7 +24,7 @@ from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
-from ..shape.shape import permute, reshape, squeeze, tensor_argument, unsqueeze
+from ..shape.shape import in_format_of, permute, reshape, squeeze, tensor_argument, unsqueeze
 from . import conv_inside, correlate
 from .pad import pad_values
 from .resample import Ints, whole_numbers
@@ -336,7 +336,7 @@ def _convolve(name: str, n: int, input: Tensor, weight: Tensor, bias: Tensor | N
                          "Kernel size can't be greater than actual input size",
                          why=f"the result would have sizes {out}", fix="more padding, or a smaller kernel")
     result = conv_values(x, weight, *settings) if bias is None else conv_biased(x, weight, bias, *settings)
-    return result if x is input or input._array.ndim == n + 2 else squeeze(result, 0)
+    return in_format_of(input, in_format_of(weight, result)) if input._array.ndim == n + 2 else squeeze(result, 0)
 
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
@@ -396,7 +396,7 @@ def _convolve_transposed(name: str, n: int, input: Tensor, weight: Tensor, bias:
         result = conv_transpose_values(x, weight, size, *settings)
     else:
         result = conv_transpose_biased(x, weight, bias, size, *settings)
-    return result if input._array.ndim == n + 2 else squeeze(result, 0)
+    return in_format_of(input, in_format_of(weight, result)) if input._array.ndim == n + 2 else squeeze(result, 0)
 
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,

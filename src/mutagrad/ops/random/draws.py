@@ -8,6 +8,7 @@ from typing import Any
 from ...arrays.allocator import allocator, keep_memory
 from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError
+from ...base.layout import preserve_format
 from ...core.dtypes import (
     BOOL,
     FLOAT,
@@ -17,13 +18,13 @@ from ...core.dtypes import (
     int64,
     of_array,
 )
-from ...core.factory import make
+from ...core.factory import back_in_order, make
 from ...core.number import number
 from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor
 from ..create.create import ElementType, allocate, finish, shape_of, size_of, type_like, wanted_type
 from .generator import Generator, source
-from .order import in_memory, is_in_order, memory_order, restored
+from .order import in_memory, is_in_order, memory_order
 
 
 def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) -> DType:
@@ -151,11 +152,15 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: ElementType |
 
 def _like(name: str, input: Tensor, dtype: ElementType | None, device: Device | str | None, requires_grad: bool,
           settings: dict[str, Any], draw: Callable[[tuple[int, ...], DType, bool], Any]) -> Any:
-    """What is drawn for the elements of a tensor, in the order in which they lie in memory."""
-    to = type_like(input, dtype, name)
-    array = allocate(lambda _, kind: in_memory(input._array, lambda shape, in_order: draw(shape, to, in_order)),
-                     input._array.shape, to, name)
-    return finish(array, requires_grad, input.device if device is None else device, name, **settings)
+    """What is drawn for the elements of a tensor, in the order in which they lie in memory: the result keeps that."""
+    to, place, shape = type_like(input, dtype, name), input.device if device is None else device, input._array.shape
+    order = memory_order(input._array) if settings.get("memory_format", preserve_format) is preserve_format else None
+    drawn = shape if order is None else tuple(shape[d] for d in order)
+    array = allocate(lambda shape, kind: draw(shape, to, order is None), drawn, to, name)
+    if order is None:
+        return finish(array, requires_grad, place, name, **settings)
+    made = back_in_order(finish(array, False, place, name, **settings), order)
+    return made.requires_grad_() if requires_grad else made
 
 
 def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
@@ -197,14 +202,13 @@ def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype:
     tensor([4., 9., 3.])
     """
     low, high = (0, low) if high is None else (low, high)
-    to = type_like(input, dtype, "randint_like")
-    order = memory_order(input._array)
-    if order is None:
-        return randint(low, high, input._array.shape, dtype=to, device=input.device if device is None else device,
-                       requires_grad=requires_grad, generator=generator, **settings)
-    drawn = randint(low, high, [input._array.shape[d] for d in order], dtype=to, generator=generator)
-    return finish(restored(drawn._array, order), requires_grad, input.device if device is None else device,
-                  "randint_like", **settings)
+    low, high = sizes((low, high), "randint_like")
+    if low >= high:
+        raise BadValue(f"randint_like: needs low < high, got low={low} and high={high}",
+                       fix="mutagrad.randint_like(x, 0, 10)")
+    _holding("randint_like", low, high - 1, type_like(input, dtype, "randint_like"), {})
+    return _like("randint_like", input, dtype, device, requires_grad, settings,
+                 lambda shape, to, _: source(generator).integers(shape, low, high - low).astype(to.array_type))
 
 
 def _drawable(x: Tensor, name: str) -> DType:

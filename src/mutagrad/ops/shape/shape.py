@@ -606,6 +606,10 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None,
     if not arrays[0].ndim:
         raise ShapeError("cat: 0-d tensors cannot be concatenated", fix="mutagrad.stack(tensors)")
     dim = whole_dim(dim if axis is None else axis, arrays[0].ndim, "cat")
+    if all(map(has_channels_last, joined)) and len({a.ndim for a in arrays}) == 1:
+        last = arrays[0].ndim - 1
+        found = movedim(cat([movedim(x, 1, last) for x in joined], (0, last, *range(1, last))[dim]), last, 1)
+        return found if out is None else write_out("cat", found, out)
     result = _joined("cat", arrays, dim)
     if _are_recorded(joined):
         node = new_node(_cat, *linked(joined))
