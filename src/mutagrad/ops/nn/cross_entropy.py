@@ -320,7 +320,8 @@ def _smoothed(x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: in
     each = np.ones(a.shape[1], a.dtype) if each is None else each
     kept = np.expand_dims(t != ignore_index, 1)
     rest = smoothing / a.shape[1]
-    shares = np.full_like(a, rest)
+    shares = np.zeros_like(a)
+    shares += rest
     np.put_along_axis(shares, np.expand_dims(np.where(t == ignore_index, 0, t), 1), 1 - smoothing + rest, 1)
     if weight is not None or perhaps(~kept):
         shares *= each.reshape(1, -1, *(1,) * (a.ndim - 2)) * kept
