@@ -74,7 +74,8 @@ KEEPING: dict[str, Any] = {
     "batch": lambda x: F.batch_norm(x, None, None, training=True), "group": lambda x: F.group_norm(x, 3),
     "border": lambda x: F.max_pool2d(x, 3, stride=2, padding=1), "counts": lambda x: F.avg_pool2d(x, (3, 2), 2, 1, False, False),
     "ceil": lambda x: F.max_pool2d(x, 3, stride=2, dilation=2, ceil_mode=True), "pad": lambda x: F.pad(x, (1, -2, 0, 3), value=2.0),
-    "mirrored": lambda x: F.pad(x, (2, 1, 3, 1), mode="reflect"), "turned": lambda x: x.flip(3, 1)}
+    "mirrored": lambda x: F.pad(x, (2, 1, 3, 1), mode="reflect"), "turned": lambda x: x.flip(3, 1),
+    "joined": lambda x: mg.cat([x, x * 2], 1), "joined rows": lambda x: mg.cat([x, x[:, :, :2]], 2)}
 
 
 @pytest.mark.parametrize("channels", [3, 12])

@@ -25,7 +25,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.softmax: (_M, _M), rows.softmax_back: (_M, _M, _M),
     rows.softmax_times: (_M, _V, _M), rows.log_sums: (_M, _M),
     rows.log_softmax: (_M, _M), rows.log_softmax_back: (_M, _M, _M),
-    rows.log_sum_exp: (_M, _M), rows.log_sum_exp_back: (_M, _M, _M, _M),
+    rows.shared_losses: (_M, _M, _V), rows.log_sum_exp: (_M, _M), rows.log_sum_exp_back: (_M, _M, _M, _M),
     rows.extremes_back: (_M, _M, _M, _M), rows.centred_times: (_M, _M, _M, _M),
     rows.normalise: (_M, _V, _V, _N, "boolean", "float64", _V, _V, _M),
     rows.normalise_back: (_P, _M, _M, _V, _N, "boolean", _V, _V, "boolean", _M, _M, _M),

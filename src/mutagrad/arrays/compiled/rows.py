@@ -72,6 +72,23 @@ def log_softmax(start, stop, x, out):
             found[j] = (row[j] - top) - shift
 
 
+def shared_losses(start, stop, x, shares, out):
+    """The logarithms of softmax, times a share of the loss for each, added up and negated."""
+    for r in range(start, stop):
+        row, share = x[r], shares[r]
+        top = largest(row)
+        total = F(0)
+        for j in range(row.size):
+            total += exp(row[j] - top)
+        shift, loss = log(total), 0.0
+        for first in range(0, row.size, 512):
+            part, run, each = F(0), row[first:first + 512], share[first:first + 512]
+            for j in range(run.size):
+                part += ((run[j] - top) - shift) * each[j]
+            loss += part
+        out[r] = F(-loss)
+
+
 def log_softmax_back(start, stop, y, g, out):
     for r in range(start, stop):
         row, slope, found = y[r], g[r], out[r]

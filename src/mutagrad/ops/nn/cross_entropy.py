@@ -8,6 +8,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.bfloat16 import SHORT, widened
 from ...arrays.compiled import library, rows as compiled
+from ...arrays.copies import in_order
 from ...arrays.kinds import all_values, extremes, is_plain, perhaps, pick, unknown
 from ...arrays.numpy import silently
 from ...base.errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
@@ -194,7 +195,12 @@ nll_indices = primitive("nll_loss", lambda a, picks: picks.reduce(-pick(a, picks
 
 
 def _soft_cross_entropy(a: Array, b: Array, reduced: bool, scale: float) -> Any:
-    found = -np.add.reduce(RAW.log_softmax(a, 1) * b, None if reduced else 1)
+    if (loop := library.rows_of(a, compiled.shared_losses)) is not None and is_plain(b) and b.dtype is a.dtype:
+        found = np.empty(len(a), a.dtype)
+        loop.share(len(a), a.size, a, in_order(b), found)
+        found = np.add.reduce(found, None) if reduced else found
+    else:
+        found = -np.add.reduce(RAW.log_softmax(a, 1) * b, None if reduced else 1)
     return found if scale == 1 else found * scale
 
 

@@ -15,7 +15,7 @@ from ...base.layout import channels_last, channels_last_3d, check_format, contig
 from ...base.modes import NOT_RECORDING, mode
 from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.factory import laid_out_alike, make, view, view_of
+from ...core.factory import back_in_order, laid_out_alike, make, order_in_memory, view, view_of
 from ...core.op import RAW, RECORDED, Op, same
 from ...core.out_arg import write_out
 from ...core.size import as_int, sizes
@@ -590,6 +590,9 @@ _cat = variadic("cat", None, _join_reverse, False)
 _stack = variadic("stack", None, _stack_reverse, False)
 
 
+_CHANNELS_LAST = (0, 2, 3, 1), (0, 2, 3, 4, 1)  # orders in which joined images, or volumes, stay, as in PyTorch
+
+
 def cat(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None, out: TensorBase | None = None) -> Any:
     """Join tensors along a dimension.
 
@@ -606,10 +609,9 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None,
     if not arrays[0].ndim:
         raise ShapeError("cat: 0-d tensors cannot be concatenated", fix="mutagrad.stack(tensors)")
     dim = whole_dim(dim if axis is None else axis, arrays[0].ndim, "cat")
-    if all(map(has_channels_last, joined)) and len({a.ndim for a in arrays}) == 1:
-        last = arrays[0].ndim - 1
-        found = movedim(cat([movedim(x, 1, last) for x in joined], (0, last, *range(1, last))[dim]), last, 1)
-        return found if out is None else write_out("cat", found, out)
+    order = order_in_memory(joined[0])
+    if order in _CHANNELS_LAST and out is None and all(order_in_memory(x) == order for x in joined):
+        return back_in_order(cat([permute(x, order) for x in joined], order.index(dim)), order)
     result = _joined("cat", arrays, dim)
     if _are_recorded(joined):
         node = new_node(_cat, *linked(joined))
