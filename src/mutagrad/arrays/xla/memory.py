@@ -130,7 +130,7 @@ def place_of(device: Any, name: tuple[str, int | None]) -> Place:
 
 _RETURN = "return the tensor, and ask for its value outside of the step"
 _CHOOSE = "mutagrad.where(condition, a, b), x.masked_fill(condition, a), or mutagrad.cond(condition, f, g, (x,))"
-_SIZES = ("a size that depends on values is none that a program can have: all of x and a mask, "
+_SIZES = ("a size that depends on values is none that a program can have: x.narrow(0, i, 2), or all of x and a mask, "
           "mutagrad.where(mutagrad.arange(len(x)) < n, x, 0.0); rounds of a loop: mutagrad.loop, mutagrad.while_loop")
 # What a program does that asks for a value, by the name of the function that it calls; and the way to write it.
 _ASKED = {
