@@ -113,6 +113,9 @@ class Level:
         """All elements as one of NumPy's arrays, to check them."""
         raise NotImplementedError
 
+    def doubt(self, array: Array, least: int, most: int, error: Callable[[Any, Any], Exception]) -> None:
+        """Check elements that are not known yet when the program runs. See `check_range`."""
+
     def has(self, order: int) -> bool:
         """Whether a node of this order was recorded inside. Later ones have smaller numbers."""
         return self.until < order < self.since
@@ -253,6 +256,22 @@ def extremes(array: Array) -> tuple[Any, Any]:
     """Return the smallest and the largest element, of all slices where there are any."""
     plain = all_values(array)
     return (plain.min(), plain.max()) if plain.size else (0, 0)
+
+
+def check_range(array: Array, least: int, most: int, error: Callable[[Any, Any], Exception]) -> tuple[Any, Any]:
+    """Return the smallest and the largest element, of all slices where there are any; raise if one is out of range.
+
+    Where they are not known yet it is raised when the program runs. `error` makes it, of an element that is out of
+    range and of the place in the user's program (None: where we are).
+    """
+    if not array.size:
+        return least, most
+    low, high = extremes(array)
+    if unknown(array):
+        array.level.doubt(array, least, most, error)
+    elif low < least or high > most:
+        raise error(low if low < least else high, None)
+    return low, high
 
 
 def is_frozen(array: Any) -> bool:

@@ -6,11 +6,12 @@ copied, so changing one later does not change a recorded operation.
 """
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..arrays import np
 from ..arrays.compiled.library import WORTH
-from ..arrays.kinds import IN_USE, all_values, extremes, is_plain, unknown
+from ..arrays.kinds import IN_USE, all_values, check_range, is_plain, unknown
 from ..arrays.places import checked, nonzero
 from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
 from ..base.operands import Array
@@ -198,18 +199,18 @@ def positions(part: Array, size: int, dim: int, from_end: bool = True) -> Array:
         return found
     if part.size and not (part.dtype.char == _INT64 and type(part) is ndarray
                           and np.maximum.reduce(part.view(_UNSIGNED), None) < size):  # negatives are the largest of all
-        low, high = extremes(part)
-        least = -size if from_end else 0
-        if low < least or high >= size:
-            raise BadIndex(f"index {low if low < least else high} is out of bounds for dimension {dim} with size "
-                           f"{size}",
-                           fix=f"indices from {least} to {size - 1}")
+        low, _ = check_range(part, -size if from_end else 0, size - 1, partial(_beyond, dim, size, from_end))
         if low < 0 or from_end and unknown(part):
             return np.where(part < 0, part + size, part)  # type: ignore[no-any-return]
     try:
         return part.astype(np.int64)
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
+
+
+def _beyond(dim: int, size: int, from_end: bool, index: int, where: Any) -> BadIndex:
+    return BadIndex(f"index {index} is out of bounds for dimension {dim} with size {size}",
+                    fix=f"indices from {-size if from_end else 0} to {size - 1}", where=where)
 
 
 def basic_view(x: TensorBase, parts: tuple[Any, ...]) -> Any:

@@ -30,6 +30,7 @@ from ..core.backward import run_sweep
 from ..core.storage import TensorBase
 from ..tensors.tensor import Tensor
 from .around import Table, address, check_histories, ends_of, is_open, root_array
+from .doubts import Outcomes, place_for
 from .guards import Guards
 from .items import PLAIN
 from .running import Dress, Memory, Running, Window
@@ -126,6 +127,11 @@ class Program(Running):
         del arrays, inner, grads
         # Tensors that somebody keeps who is no part of the step, and on which memory they are.
         self.survivors = [(t, window(SLOTS["_array"].__get__(t)).memory - len(cells)) for t in kept_of(now)]
+        self.outcomes = None
+        if (doubted := now.doubts.cell) is not None:
+            doubted.place = place_for(now.place)
+            self.outcomes = Outcomes(now.doubts, len(made))
+            made.append(doubted)
         replaced = self.replaced(now, made, len(cells))
         self.outputs = [(replaced.get(k), cell.place, numpy.empty(cell.twin.shape, cell.twin.dtype))
                         for k, cell in enumerate(made)]

@@ -75,10 +75,10 @@ History = tuple[Storage, Cell]
 class Region:
     """See the top of this file. `written` and `fixed` are the cells that it writes, and that it only reads."""
 
-    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> None:
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any] = (), rounds: int = 0) -> None:
         outer = tracing()
         assert outer is not None
-        self.function, self.outer, self.recording = function, outer, mode.grad
+        self.function, self.outer, self.recording, self.rounds = function, outer, mode.grad, rounds
         self.counts = {k: d.count for k, d in outer.session.draws.items()}
         found: dict[str, Any] = {}
 
@@ -106,7 +106,7 @@ class Region:
         for k, d in self.outer.session.draws.items():
             d.count = self.counts.get(k, 0)
         trace = Trace(self.outer, self.outer.session, self.outer.place)
-        trace.touched, trace.turn = Touched(trace), values[0] if values else None
+        trace.touched, trace.turn, trace.rounds = Touched(trace), values[0] if values else None, self.rounds
         trace.read.update(given or {})
         use(trace)
         return trace

@@ -25,6 +25,7 @@ from ..core.sweep import OUTPUT
 from ..core.write import new_node
 from ..tensors.tensor import Tensor
 from .around import Table, address, gradients_before, on_memory, settle
+from .doubts import Outcomes
 from .guards import Retrace
 from .packing import Holder, Packed, Packing
 from .split import RESULT, Halves, compiled_rule
@@ -128,6 +129,7 @@ class Running:
     jitted: Any  # the function that JAX has compiled
     given: Any
     packing: Packing | None = None  # where it pays
+    outcomes: Outcomes | None  # of checks
     runs = 0
     compile_seconds = 0.0
 
@@ -224,6 +226,8 @@ class Running:
             value = self.memories[k].value(roots[k], tensors)
             value[...] = numpy.asarray(holder.held).reshape(value.shape)
         made = self.made(cells, grads)
+        if self.outcomes is not None:
+            self.outcomes.look(made[self.outcomes.number])
         return self.give_back(roots, tensors, made, residuals, self.grads if grads is None else self.grads_besides)
 
     def about_to_write(self, roots: list[Storage]) -> None:

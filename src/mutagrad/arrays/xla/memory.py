@@ -99,6 +99,11 @@ class Place(Level):
     def refuse(self, what: str, fix: str = "") -> Refused:
         return not_traced(what, fix) if tracing() is not None else Refused(what, fix=fix)
 
+    def doubt(self, array: Any, least: int, most: int, error: Any) -> None:
+        trace = tracing()
+        if trace is not None and trace.session is not None:
+            trace.session.doubts.add(array, least, most, error)
+
     def all_values(self, array: Any) -> Array:
         found = array.known
         if found is not None:
@@ -161,15 +166,16 @@ def not_traced(what: str, fix: str = "") -> NotTraced:
 class Trace(Level):
     """One tracing of a step, or of the body of a loop in one."""
 
-    __slots__ = ("made", "place", "read", "session", "touched", "turn", "values")
+    __slots__ = ("made", "place", "read", "rounds", "session", "touched", "turn", "values")
     replays = True
     session: Any  # what the step sees of tensors from outside; xla/session.py says
     turn: Any  # the number of the round, in the body of a loop
+    rounds: int  # and how many there are
     touched: Any  # by a part of a step that is traced by itself: storages from outside of that
 
     def __init__(self, outer: Any = None, session: Any = None, place: Place = HOST) -> None:
         super().__init__(outer)
-        self.open, self.place, self.session, self.turn = False, place, session, None
+        self.open, self.place, self.session, self.turn, self.rounds = False, place, session, None, 0
         self.values: dict[Cell, Any] = {}  # of cells from outside that were written: what they hold here
         self.read: dict[Cell, Any] = {}  # of cells from outside that were read: what they held before
         self.made: list[ref[Cell]] = []
