@@ -35,16 +35,18 @@ CASES: dict[str, tuple[Callable[[Any], Any], int, int]] = {  # a step of a numbe
 def test_an_index_that_is_out_of_range_is_an_error(name: str) -> None:
     function, right, wrong = CASES[name]
     with pytest.raises(IndexError) as expected:
-        function(mg.tensor(wrong))  # which imports what it needs
+        function(mg.tensor(wrong))
     step = mg.compile(function)
+    step(mg.tensor(right))  # which may import what it needs, and is then traced again
     step(mg.tensor(right))
+    traces = len(step.retraces)
     for _ in range(2):
         with pytest.raises(IndexError) as got:
             step(mg.tensor(wrong))
         assert got.type is expected.type and "test_range.py" in str(got.value)
         assert name in ("narrow", "embedding", "a while") or got.value.what == expected.value.what  # type: ignore[attr-defined]
     step(mg.tensor(right))
-    assert len(step.retraces) == 1
+    assert len(step.retraces) == traces
 
 
 def test_what_does_not_run_is_not_checked() -> None:
