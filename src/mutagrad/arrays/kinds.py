@@ -41,6 +41,7 @@ class Level:
 
     __slots__ = ("__weakref__", "open", "outer", "since", "until")
     replays = False  # what runs while it is on is recorded, and runs again without Python
+    repeats = False  # that is part of a program which runs as often as the program likes: a round, a branch
     exchanges = False  # writing to its arrays gives their memory another value, which nothing changes
     name: tuple[str, int | None] | None = None  # of a device: its type and number
     on_host = False  # this is NumPy's memory
@@ -202,6 +203,12 @@ def is_replayed() -> bool:
     """Return whether what runs is being recorded as a program, which runs again without Python."""
     level: Level | None = mode.now.kind if OTHER_KIND else None
     return level is not None and level.replays
+
+
+def is_repeated() -> bool:
+    """Return whether what runs is being recorded as a part of a program that runs any number of times."""
+    level: Level | None = mode.now.kind if OTHER_KIND else None
+    return level is not None and level.repeats
 
 
 def share_memory(a: Array, b: Array) -> bool:

@@ -1,23 +1,20 @@
 """Values that have to be in range, and that are known only when a program runs: indices, classes.
 
 XLA raises nothing: it takes the nearest element for one that is not there, and does not write to it. So a program says
-which of the checks in it was the first to fail, and of which value; that is raised after the run. On a GPU, which is
-waited for by nobody, it is raised at a later call.
+which of the checks in it was the first to fail, and of which value; that is raised after the run. A device is not
+waited for: there it is raised by a later call, or when a value is next read.
 """
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 import numpy
 
-from ..arrays.xla.memory import HOST, Cell, Place, tracing
+from ..arrays.xla.memory import HOST, OUTCOMES, Cell, look_at_ended, tracing
 from ..base.modes import call_with
 from ..base.provenance import here
-
-ACCELERATORS = ("gpu", "tpu")
 
 
 class Doubts:
@@ -58,32 +55,21 @@ def rounds_of(array: Any) -> int | None:
 
 
 class Outcomes:
-    """The outcomes of a program's runs. They are looked at when that takes no waiting, or nobody minds."""
+    """The outcomes of a program's runs."""
 
     def __init__(self, doubts: Doubts, number: int) -> None:
         self.checks, self.number = list(doubts.checks.items()), number  # of the result that tells
-        self.waiting: deque[Any] = deque()
 
     def look(self, found: Any) -> None:
-        """Raise the error of a run, or of one before."""
+        """Raise the error of a run, or of one before that has ended."""
         if type(found._array) is numpy.ndarray:
             self.check(found._array)
-            return
-        self.waiting.append(found._array.cell.held)
-        while self.waiting and self.waiting[0].is_ready():
-            self.check(numpy.asarray(self.waiting.popleft()))
+        else:
+            look_at_ended()
+            OUTCOMES.append((found._array.cell.held, self.check))
 
     def check(self, outcome: Any) -> None:
-        number, value = outcome.tolist()
+        number, value = numpy.asarray(outcome).tolist()
         if number:
-            self.waiting.clear()
             (where, *_), error = self.checks[number - 1]
             raise error(value, where)
-
-
-def place_for(place: Place | None) -> Place:
-    """Where outcomes are put: where they can be looked at at once, unless that is waited for."""
-    if place is None or place is HOST:
-        return HOST
-    devices = place.device.device_set if place.over_mesh else [place.device]
-    return place if next(iter(devices)).platform in ACCELERATORS else HOST

@@ -21,16 +21,17 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from ..arrays.xla.memory import HOST, BeyondPart, Cell, XArray, wrap
+from ..arrays.xla.memory import HOST, BeyondPart, Cell, NotTraced, XArray, wrap
 from ..arrays.xla.shardings import constrained
 from ..base.modes import call_with
 from ..base.pytree import tree_flatten
 from ..core.arithmetic import ON_ARRAYS
 from ..core.backward import run_sweep
+from ..core.size import Size
 from ..core.storage import TensorBase
 from ..tensors.tensor import Tensor
 from .around import Table, address, check_histories, ends_of, is_open, root_array
-from .doubts import Outcomes, place_for
+from .doubts import Outcomes
 from .guards import Guards
 from .items import PLAIN
 from .running import Dress, Memory, Running, Window
@@ -77,7 +78,7 @@ class Program(Running):
 
     def results(self, now: Session, result: Any, leaves: list[Any]) -> Any:
         """What the program gives: values of memory that was written, and of memory made inside that is needed after."""
-        found, self.spec = tree_flatten(result)
+        found, self.spec = tree_flatten(result, is_leaf=lambda v: type(v) is Size)  # else it came back as a tuple
         del result
         self.plain = [() if isinstance(v, TensorBase) else (v,) for v in found]
         returned = [v for v in found if isinstance(v, TensorBase)]
@@ -129,7 +130,7 @@ class Program(Running):
         self.survivors = [(t, window(SLOTS["_array"].__get__(t)).memory - len(cells)) for t in kept_of(now)]
         self.outcomes = None
         if (doubted := now.doubts.cell) is not None:
-            doubted.place = place_for(now.place)
+            doubted.place = now.place or HOST
             self.outcomes = Outcomes(now.doubts, len(made))
             made.append(doubted)
         replaced = self.replaced(now, made, len(cells))
@@ -248,6 +249,10 @@ class Program(Running):
         self.offsets = [(n, leaves[i]._offset, s.buffer.shape)
                         for i, (n, s) in zip(self.arguments, now.argument_storages())
                         if leaves[i]._offset is not None and not now.memories[id(s.root or s)][1].partial]
+        counted = {id(t._storage) for site in now.sites if site.course is not None for t in site.course.counts}
+        if any(id(root) in counted and cell in now.trace.values for root, cell in now.memories.values()):
+            raise NotTraced("compile: an optimizer makes a step in a loop or branch, and another besides",
+                            why="one is counted by Python, the other in the program", fix="two optimizers")
         self.memories = []
         for root, cell in now.memories.values():
             argument, owned = (None, None) if id(root) in others else by_root.get(id(root), (None, None))

@@ -72,6 +72,13 @@ def _is_within(born: Trace | None, trace: Trace) -> bool:
 History = tuple[Storage, Cell]
 
 
+class End(Source):
+    """Where a sweep of a region ends. If it stands for a leaf, that is no tensor's here."""
+
+    def tensor(self) -> None:
+        return None
+
+
 class Region:
     """See the top of this file. `written` and `fixed` are the cells that it writes, and that it only reads."""
 
@@ -142,7 +149,7 @@ class Region:
         these come.
         """
         trace = self.begin(arguments, given)
-        sources = [Source(s) for s, _ in histories]
+        sources = [End(s) for s, _ in histories]
         found: dict[Any, list[Any]] = {source: [] for source in sources}
 
         def inside() -> list[Any]:
@@ -166,7 +173,7 @@ class Region:
             return [source.total(found[source]) for source in sources]
 
         def deposit(leaf: Any, holder: list[Any], windowed: bool) -> None:
-            if type(leaf) is not Source:
+            if type(leaf) is not End:
                 raise NotTraced("compile: the gradient of a loop or branch goes on where it cannot be followed",
                                 why="it uses a tensor that was computed before, through a history of its own",
                                 fix="x.clone() before it")
