@@ -279,6 +279,10 @@ class Program(Running):
         read = [k for kind, k in filter(None, found) if kind == "memory"]
         written = set() if self.sources else {k for k in self.written if self.memories[k].place is not HOST}
         self.donated, self.kept = [k for k in read if k in written], [k for k in read if k not in written]
+        # XLA reads NumPy's memory where it lies, and goes on when a call is over, unless that waits for a result.
+        places = [*(self.memories[k].place for k in self.written), *(place for _, place, _ in self.outputs)]
+        waits = self.mesh is None and HOST in places
+        self.copied = [n for n, k in enumerate(self.kept) if not waits and self.memories[k].place is HOST]
         groups: list[list[Any]] = [
             [("memory", k) for k in self.donated], [("memory", k) for k in self.kept],
             [("numbers", i) for i in range(len(now.sites))],

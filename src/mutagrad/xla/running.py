@@ -103,6 +103,7 @@ class Running:
     written: list[int]
     donated: list[int]
     kept: list[int]
+    copied: list[int]  # which of these are NumPy's memory, and may change while the program still reads it
     tables: list[Table]
     outputs: list[tuple[Any, Place, Any]]  # that are made: the tensor whose gradient it is and replaces, place, twin
     owners: list[Any]  # those tensors
@@ -259,6 +260,8 @@ class Running:
         """What XLA is given. What it changes in place is taken out of its cells: who reads one of these from here on
         waits for the new value, and who has read one before has a value that XLA must not change."""
         kept = [self.memories[k].value(roots[k], tensors) for k in self.kept]
+        for n in self.copied:
+            kept[n] = kept[n].copy()
         taken += [roots[k].buffer.cell for k in written]  # type: ignore[attr-defined]
         if grads:
             taken += [grad._array.cell for grad in grads]
