@@ -510,6 +510,34 @@ except RuntimeError as error:
     assert isolated(program, XLA_FLAGS=flags).endswith("found at least two devices, xla:1 and xla:2!")
 
 
+@pytest.mark.parametrize("put", [lambda x: x.to("xla"), lambda x: mg.zeros(x.shape, device="xla").copy_(x),
+                                 lambda x: mg.as_tensor(x.numpy(), device="xla")], ids=["to", "copy_", "as_tensor"])
+def test_what_is_put_on_a_device_shares_no_memory(put: Any) -> None:
+    """Whether JAX would share it depends on where it lies, so there are several."""
+    for _ in range(12):
+        x = mg.ones(512, 512)
+        y = put(x)
+        x.fill_(7.0)
+        assert y.sum().item() == 512 * 512
+
+
+def test_what_a_program_is_given_may_change_while_it_runs() -> None:
+    w, x = (mg.rand(500, 500) / 500).to("xla"), mg.ones(500, 500)
+
+    def step(x: Any) -> Any:
+        y = w
+        for _ in range(10):
+            y = y @ w
+        return (y * 0).sum() + x.sum()
+
+    compiled = mg.compile(step)
+    for _ in range(15):
+        x.fill_(1.0)
+        result = compiled(x)
+        x.fill_(7.0)
+        assert result.item() == 500 * 500
+
+
 def test_an_index_on_a_device_writes_to_no_tensor_of_the_cpu() -> None:
     x, y, index = mg.arange(4.0), mg.arange(4.0).to("xla"), mg.tensor([0, 1])
     for key in (index.to("xla"), (x > 1).to("xla")):

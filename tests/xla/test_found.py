@@ -808,6 +808,46 @@ def results_with_gradients_of_their_own(c: Any) -> Any:
     return found, y.grad
 
 
+def test_a_compiled_method_is_a_method() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.total = mg.zeros(1)
+
+        @mg.compile
+        def add(self, x: Any) -> Any:
+            self.total.add_(x)
+            return self.total * 1
+
+    a, b = Counter(), Counter()
+    assert [c.add(T(k)).item() for c, k in ((a, 1), (b, 2), (a, 3))] == [1, 2, 4]
+    assert a.add.__self__ is a and a.add.__name__ == "add" and a.add.explain().traces == 2
+
+
+def test_shapes_come_back_as_shapes() -> None:
+    step = mg.compile(lambda x: (x.shape, [x.view(1, -1).size()]))
+    for _ in range(2):
+        shape, (other,) = step(T(1, 2))
+        assert shape.numel() == 2 and type(other) is mg.Size and other == (1, 2)
+
+
+def test_what_is_not_there_in_a_program_runs_as_it_is_with_fallback() -> None:
+    w = T(1, 2).requires_grad_()
+
+    def step(x: Any) -> Any:
+        y = w * 1
+        mg.loop(3, lambda i: y.mul_(x))
+        first, = mg.autograd.grad((y ** 2).sum(), w, create_graph=True)
+        return mg.autograd.grad(first.sum(), w)[0]
+
+    sparse = mg.sparse_coo_tensor(mg.tensor([[0, 1], [1, 0]]), T(1, 2), (2, 2))
+    for function, argument, why in ((step, T(1, 2), "second derivative"), (lambda s: s @ mg.ones(2, 2), sparse, "sparse")):
+        with pytest.raises(NotImplementedError, match=why):
+            mg.compile(function)(argument)
+        with pytest.warns(UserWarning, match="eagerly"):
+            got = mg.compile(function, fallback=True)(argument)
+        assert got.tolist() == function(argument).tolist()
+
+
 def test_what_a_call_does_in_python_is_counted() -> None:
     """A compiled call costs what Python does around it: calls of functions, its own and those in C, are at most so many."""
     mg.manual_seed(0)

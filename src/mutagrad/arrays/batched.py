@@ -79,6 +79,10 @@ class Slices(Level):
         values = array.values()[0]
         return values if type(values) is ndarray else values.level.all_values(values)
 
+    def doubt(self, array: Any, least: int, most: int, error: Any) -> None:
+        values = array.values()[0]
+        values.level.doubt(values, least, most, error)
+
     def share(self, array: Array) -> Array:
         """An equal share for each slice of an adjoint of something that they have in common."""
         return shared(array / self.size, self)

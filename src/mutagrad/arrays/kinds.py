@@ -41,6 +41,7 @@ class Level:
 
     __slots__ = ("__weakref__", "open", "outer", "since", "until")
     replays = False  # what runs while it is on is recorded, and runs again without Python
+    repeats = False  # that is part of a program which runs as often as the program likes: a round, a branch
     exchanges = False  # writing to its arrays gives their memory another value, which nothing changes
     name: tuple[str, int | None] | None = None  # of a device: its type and number
     on_host = False  # this is NumPy's memory
@@ -112,6 +113,9 @@ class Level:
     def all_values(self, array: Array) -> Array:
         """All elements as one of NumPy's arrays, to check them."""
         raise NotImplementedError
+
+    def doubt(self, array: Array, least: int, most: int, error: Callable[[Any, Any], Exception]) -> None:
+        """Check elements that are not known yet when the program runs. See `check_range`."""
 
     def has(self, order: int) -> bool:
         """Whether a node of this order was recorded inside. Later ones have smaller numbers."""
@@ -201,6 +205,12 @@ def is_replayed() -> bool:
     return level is not None and level.replays
 
 
+def is_repeated() -> bool:
+    """Return whether what runs is being recorded as a part of a program that runs any number of times."""
+    level: Level | None = mode.now.kind if OTHER_KIND else None
+    return level is not None and level.repeats
+
+
 def share_memory(a: Array, b: Array) -> bool:
     """Return whether an element of one is memory of the other: yes, too, where finding out would be a search."""
     try:
@@ -253,6 +263,22 @@ def extremes(array: Array) -> tuple[Any, Any]:
     """Return the smallest and the largest element, of all slices where there are any."""
     plain = all_values(array)
     return (plain.min(), plain.max()) if plain.size else (0, 0)
+
+
+def check_range(array: Array, least: int, most: int, error: Callable[[Any, Any], Exception]) -> tuple[Any, Any]:
+    """Return the smallest and the largest element, of all slices where there are any; raise if one is out of range.
+
+    Where they are not known yet it is raised when the program runs. `error` makes it, of an element that is out of
+    range and of the place in the user's program (None: where we are).
+    """
+    if not array.size:
+        return least, most
+    low, high = extremes(array)
+    if unknown(array):
+        array.level.doubt(array, least, most, error)
+    elif low < least or high > most:
+        raise error(low if low < least else high, None)
+    return low, high
 
 
 def is_frozen(array: Any) -> bool:

@@ -6,11 +6,12 @@ copied, so changing one later does not change a recorded operation.
 """
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..arrays import np
 from ..arrays.compiled.library import WORTH
-from ..arrays.kinds import extremes, is_plain, unknown
+from ..arrays.kinds import IN_USE, all_values, check_range, is_plain, unknown
 from ..arrays.places import checked, nonzero
 from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
 from ..base.operands import Array
@@ -33,7 +34,9 @@ def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, Index | None]:
         array = x._array
         return view_of(x, array, x._offset or 0), (positions(key._array, array.shape[0], 0), *(ALL,) * (array.ndim - 1))
     parts = index_parts(key)
-    if BASIC.issuperset(map(type, parts)) or not any(_picks(p) for p in parts):
+    if IN_USE:
+        parts = tuple([_known(p) for p in parts])
+    if BASIC.issuperset(map(type, parts)) or not any(picks(p) for p in parts):
         return basic_view(x, parts), None
     parts = tuple(_as_pick(p) for p in parts)
     used = sum(p.ndim if isinstance(p, ndarray) and p.dtype == bool
@@ -76,6 +79,20 @@ def index_parts(key: Any) -> tuple[Any, ...]:
     return (key,)
 
 
+def is_traced_number(part: Any) -> bool:
+    """Whether a part of an index is a number that nobody knows yet."""
+    return (isinstance(part, TensorBase) and not part._array.ndim and part._array.dtype.kind in "iu"
+            and not is_plain(part._array) and unknown(part._array))
+
+
+def _known(part: Any) -> Any:
+    """A part of an index; a number that is another kind's array, as a number of Python's where it is known."""
+    if isinstance(part, TensorBase) and not part._array.ndim and part._array.dtype.kind in "iu":
+        values = all_values(part._array)
+        return part if values.ndim else int(values)
+    return part
+
+
 def _are_places(x: TensorBase, array: Array) -> bool:
     """Whether an array, by itself an index, is of positions along the first dimension."""
     return (type(array) is ndarray and array.dtype.char == _INT64 and array.ndim > 0 and array.flags.c_contiguous
@@ -99,7 +116,7 @@ def vector_of(x: TensorBase) -> Any:
     return view_of(x, x._array.reshape(-1), x._offset or 0)
 
 
-def _picks(part: Any) -> bool:
+def picks(part: Any) -> bool:
     """Whether a part of an index picks elements (integers, slices, None and ... do not)."""
     if part is None or part is Ellipsis or part.__class__ is int or part.__class__ is slice:
         return False
@@ -182,18 +199,18 @@ def positions(part: Array, size: int, dim: int, from_end: bool = True) -> Array:
         return found
     if part.size and not (part.dtype.char == _INT64 and type(part) is ndarray
                           and np.maximum.reduce(part.view(_UNSIGNED), None) < size):  # negatives are the largest of all
-        low, high = extremes(part)
-        least = -size if from_end else 0
-        if low < least or high >= size:
-            raise BadIndex(f"index {low if low < least else high} is out of bounds for dimension {dim} with size "
-                           f"{size}",
-                           fix=f"indices from {least} to {size - 1}")
+        low, _ = check_range(part, -size if from_end else 0, size - 1, partial(_beyond, dim, size, from_end))
         if low < 0 or from_end and unknown(part):
             return np.where(part < 0, part + size, part)  # type: ignore[no-any-return]
     try:
         return part.astype(np.int64)
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
+
+
+def _beyond(dim: int, size: int, from_end: bool, index: int, where: Any) -> BadIndex:
+    return BadIndex(f"index {index} is out of bounds for dimension {dim} with size {size}",
+                    fix=f"indices from {-size if from_end else 0} to {size - 1}", where=where)
 
 
 def basic_view(x: TensorBase, parts: tuple[Any, ...]) -> Any:

@@ -16,19 +16,39 @@ from ..arrays.kinds import IN_USE, device_of, is_plain, pick, share_memory, unkn
 from ..arrays.numpy import silent
 from ..arrays.parallel import assign
 from ..base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError
-from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
+from ..base.modes import NOT_RECORDING, OTHER_KIND, UNRECORDED, call_with, mode
 from ..base.operands import Array
 from .dtypes import of_array
-from .factory import CODEGEN_GLOBALS, AnyTensor, make, view, view_of, window_or_none
+from .factory import CODEGEN_GLOBALS, AnyTensor, detached, make, over, view, view_of, window_or_none
 from .graph import next_order, window_of
-from .index import index_parts, index_shape, plain_slice, split_index
+from .index import index_parts, index_shape, is_traced_number, picks, plain_slice, split_index
 from .masked import as_everywhere, read_masked
 from .op import RECORDED, Op, same
 from .ownership import ASSIGNS, NOBODYS, UNNAMED, is_nobodys
 from .promote import operand_dtype
-from .storage import TensorBase, aliased, check_inside, has_aliases, memory_of, move_aside
+from .storage import (
+    Places,
+    Taken,
+    TensorBase,
+    aliased,
+    check_inside,
+    enter_alias,
+    has_aliases,
+    ledger_of,
+    memory_of,
+    move_aside,
+)
 from .window import Index, Shape, Window, overlaps_itself
-from .write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
+from .write import (
+    begin_write,
+    check_cast,
+    check_writable,
+    compute_into,
+    end_write,
+    new_node,
+    set_write,
+    taken_again,
+)
 
 ndarray, new_object = np.ndarray, object.__new__
 
@@ -76,13 +96,78 @@ def getitem(x: TensorBase, key: Any) -> Any:
         key = plain_slice(key)
         start, stop, _ = key.indices(array.shape[0])
         return view_of(x, array[key], (x._offset or 0) + (start * array.strides[0] if start < stop else 0))
-    if IN_USE and _is_unknown_mask(x, key):
-        return read_masked(x, key)
+    if IN_USE:
+        if _is_unknown_mask(x, key):
+            return read_masked(x, key)
+        if (numbers := traced_numbers(key)) is not None:
+            first, rest = numbers
+            return getitem(getitem(x, first), rest) if rest else taken(x, key)
     try:
         view, index = split_index(x, key)
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
     return view if index is None else read(view, index)
+
+
+def traced_numbers(key: Any) -> tuple[Any, Any] | None:
+    """Where some numbers in a key are not known yet: the key with these alone, and what picks of that; else None.
+
+    As in PyTorch, numbers come before what picks elements. The second is empty where nothing does.
+    """
+    parts = index_parts(key)
+    numbers = [is_traced_number(p) for p in parts]
+    if not any(numbers):
+        return None
+    rest = tuple([p for p, number in zip(parts, numbers) if not number])
+    if not any(picks(p) for p in rest):
+        return key, ()
+    first: list[Any] = []
+    for p, number in zip(parts, numbers):
+        if number or p is Ellipsis:
+            first.append(p)
+        elif p is not None and not isinstance(p, bool):
+            array = p._array if isinstance(p, TensorBase) else p
+            first += [slice(None)] * (array.ndim if isinstance(array, ndarray) and array.dtype.kind == "b" else 1)
+    return tuple(first), rest
+
+
+def taken(x: TensorBase, key: Any) -> Any:
+    """Return the elements at a place that is not known yet, as a tensor that follows those of `x`."""
+    window, index = split_index(x, key)
+    assert index is not None
+    numbers = [p for p in index_parts(key) if isinstance(p, TensorBase)]
+    result, memory = read(window, index), memory_of(window)
+    before = result._storage
+    storage = result._storage = Taken()
+    storage.buffer, storage.writer, storage.version = before.buffer, before.writer, 0
+    storage.root = storage.leaf = storage.ledger = None
+    ledger_of(storage).aliases = Places()  # so that it is told of writes
+    enter_alias(memory, storage, window)
+    versions, written_at = [memory_of(p).version for p in numbers], [memory.version]
+
+    def again(storage: Taken, node: Any) -> None:
+        array = over(storage)._array
+        if storage.ledger is not None and storage.ledger.records:
+            move_aside(storage, None)
+        storage.version += 1
+        array[...] = picked(window._array, index)
+        writer = window._storage.writer
+        if storage.leaf is None and (writer is None or storage.writer is not None or node is not None):
+            storage.writer = None if writer is None else new_node(_read, (writer,), (window_of(window, index),))
+        taken_again(storage, node)
+
+    def give(storage: Taken, written: Any, node: Any) -> None:
+        mine = written is storage
+        target, value = (window, over(storage)) if mine else (detached(window), detached(over(storage)))
+        call_with(UNRECORDED if node is None else {}, put, target, index, value, "setitem")
+        written_at[:] = [memory.version]
+
+    def is_at(other: TensorBase, k: Any) -> bool:
+        return (other is x and k is key and written_at == [memory.version]
+                and versions == [memory_of(p).version for p in numbers])
+
+    storage.again, storage.give, storage.is_at = again, give, is_at
+    return result
 
 
 def _is_unknown_mask(x: TensorBase, key: Any) -> bool:
@@ -232,6 +317,11 @@ def setitem(x: TensorBase, key: Any, value: Any) -> None:
             unnamed = False
     if IN_USE:
         _check_places(x, key)
+        if isinstance(value, TensorBase) and value._storage.__class__ is Taken and value._offset is None \
+                and value._storage.is_at(x, key):
+            return  # the last step of `x[i] += v`, which has already been written
+        if (numbers := traced_numbers(key)) is not None and numbers[1]:
+            x, key = getitem(x, numbers[0]), numbers[1]
     if IN_USE and isinstance(value, TensorBase) and type(value._array) is not type(x._array):
         value = RECORDED.joined(value, x)
     if isinstance(value, TensorBase) and not value._array.ndim:

@@ -18,6 +18,7 @@ operations read or wrote.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -96,6 +97,19 @@ class Repeated(Part):
     place: int
 
 
+class Taken(Storage):
+    """The elements of a window at a place that is known only when a program runs: a copy, and to who has it a view.
+
+    It follows what is written to the memory that it was taken of, and what is written to it is written there: `again`
+    and `give` do that, see write.tell_aliases. `is_at` says whether all of it is what a tensor has at a key.
+    """
+
+    __slots__ = ("again", "give", "is_at", "__weakref__")
+    again: Callable[[Taken, Any], None]
+    give: Callable[[Taken, Storage, Any], None]
+    is_at: Callable[[TensorBase, Any], bool]
+
+
 class TensorBase(Operand):
     """A window on a storage: no maths here. `_offset` is None where the window is the whole storage, else bytes."""
 
@@ -172,7 +186,7 @@ def repeated_history(tensor: TensorBase) -> Repeated:
     return part
 
 
-def enter_alias(memory: Storage, part: Part, tensor: TensorBase) -> None:
+def enter_alias(memory: Storage, part: Part | Taken, tensor: TensorBase) -> None:
     """Have a history told of writes to the window of a tensor on a memory."""
     ledger = ledger_of(memory)
     with ledger.lock:

@@ -23,6 +23,7 @@ from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
 from .storage import (
     Repeated,
     Storage,
+    Taken,
     TensorBase,
     aliases_near,
     check_inside,
@@ -170,11 +171,27 @@ def tell_aliases(target: TensorBase, node: Node | None) -> None:
     has them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is
     what a Function has made of its memory.
     """
+    memory = target._storage.root or target._storage
+    if memory.__class__ is Taken:
+        memory.give(memory, target._storage, node)
+    _tell(target, node)
+
+
+def taken_again(taken: Taken, node: Node | None) -> None:
+    """Tell who has a part of what was taken that it has been taken again."""
+    if taken.ledger is not None and taken.ledger.aliases is not None:
+        _tell(over(taken), node)
+
+
+def _tell(target: TensorBase, node: Node | None) -> None:
     storage, others = target._storage, list(histories(target))[1:]
+    memory = storage.root or storage
     for other in others:
         if other.__class__ is Repeated:
             _repeat(other, node if mode.grad and same_group(other, storage) else None, storage)  # type: ignore[arg-type]
-    others = [other for other in others if other.__class__ is not Repeated]
+        elif isinstance(other, Taken) and other is not memory:
+            other.again(other, node)
+    others = [other for other in others if other.__class__ not in (Repeated, Taken)]
     if node is not None and mode.grad:
         for other in others:
             if same_group(other, storage):

@@ -10,7 +10,7 @@ from ..tensors.tensor import Tensor
 from .blocks import average_square, seen_gradient, toward
 from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT
-from .settings import check_positive, number, plain
+from .settings import check_positive, number, rate_of
 
 
 class Adadelta(Elementwise):
@@ -40,7 +40,7 @@ class Adadelta(Elementwise):
 
     def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         rho = float(group["rho"])
-        return group["maximize"], weight_decay_of(group), rho, 1 - rho, float(group["eps"]), float(plain(group["lr"]))
+        return group["maximize"], weight_decay_of(group), rho, 1 - rho, float(group["eps"]), rate_of(group)
 
     @staticmethod
     def formula(hyper: tuple[Any, ...], p: Array, g: Array, square: Array, steps: Array) -> tuple[Array, ...]:

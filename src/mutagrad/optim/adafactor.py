@@ -10,7 +10,7 @@ from ..tensors.tensor import Tensor
 from .blocks import computing_type
 from .optimizer import Group, ParamsT, State, count_tensor
 from .per_parameter import PerParameter, exactly, larger, move, of_type, zeros
-from .settings import check_positive, number, plain
+from .settings import check_positive, number, plain, rate_of
 
 
 class Adafactor(PerParameter):
@@ -54,7 +54,7 @@ class Adafactor(PerParameter):
                 "col_var": zeros(p, (*shape[:-2], 1, shape[-1]))}
 
     def numbers(self, group: Group, p: Tensor, step: float) -> tuple[Any, ...]:
-        lr, (eps1, eps2) = float(plain(group["lr"])), group["eps"]
+        lr, (eps1, eps2) = rate_of(group), group["eps"]
         eps1 = float(np.finfo(computing_type(p._array.dtype)).eps) if eps1 is None else float(eps1)
         return (bool(group["maximize"]), bool(group["weight_decay"]), eps1, float(eps2), min(lr, step ** -0.5),
                 step ** float(plain(group["beta2_decay"])), float(group["d"]), 1 - lr * float(group["weight_decay"]))

@@ -10,7 +10,7 @@ from .blocks import divided_step, seen_gradient, toward
 from .elementwise import Elementwise, stepped, weight_decay_of
 from .optimizer import Group, ParamsT, State, count_tensor
 from .replayed import filled
-from .settings import check_positive, plain
+from .settings import check_positive, plain, rate_of
 from .sparse_gradients import entries, refuse_decay
 
 
@@ -46,7 +46,7 @@ class Adagrad(Elementwise):
         return float(plain(group["initial_accumulator_value"]))
 
     def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
-        rate = float(plain(group["lr"])) / (1 + (step - 1) * float(group["lr_decay"]))
+        rate = rate_of(group) / (1 + (step - 1) * float(group["lr_decay"]))
         return group["maximize"], weight_decay_of(group), float(group["eps"]), rate
 
     def check_sparse(self, found: list[tuple[Group, Tensor]]) -> None:

@@ -9,7 +9,7 @@ from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, decays
 from .optimizer import Group, ParamsT
-from .settings import Betas, check_betas, check_positive, plain
+from .settings import Betas, check_betas, check_positive, rate_of
 
 
 class Adam(Elementwise):
@@ -38,7 +38,7 @@ class Adam(Elementwise):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
     def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
-        lr = float(plain(group["lr"]))
+        lr = rate_of(group)
         beta1, beta2 = map(float, group["betas"])
         root = (1 - beta2 ** step) ** 0.5
         return (group["maximize"], *decays(group, lr), 1 - beta1, beta2, 1 - beta2, float(group["eps"]) * root,

@@ -9,7 +9,7 @@ from ..tensors.tensor import Tensor
 from .blocks import average, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT
-from .settings import Betas, check_betas, check_positive, plain
+from .settings import Betas, check_betas, check_positive, rate_of
 
 
 class Adamax(Elementwise):
@@ -38,7 +38,7 @@ class Adamax(Elementwise):
     def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         beta1, beta2 = map(float, group["betas"])
         return (group["maximize"], weight_decay_of(group), 1 - beta1, beta2, float(group["eps"]),
-                float(plain(group["lr"])) / (1 - beta1 ** step))
+                rate_of(group) / (1 - beta1 ** step))
 
     @staticmethod
     def formula(hyper: tuple[Any, ...], p: Array, g: Array, mean: Array, largest: Array) -> tuple[Array, ...]:

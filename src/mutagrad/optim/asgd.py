@@ -9,7 +9,7 @@ from ..tensors.tensor import Tensor
 from .blocks import average, seen_gradient, toward
 from .elementwise import Elementwise, stepped, weight_decay_of
 from .optimizer import Group, ParamsT, State
-from .settings import check_positive, plain
+from .settings import check_positive, rate_of
 
 
 class ASGD(Elementwise):
@@ -38,11 +38,11 @@ class ASGD(Elementwise):
         return ("ax",)
 
     def first_count(self, group: Group, name: str) -> float:
-        return {"step": 0.0, "eta": float(plain(group["lr"])), "mu": 1.0}[name]
+        return {"step": 0.0, "eta": rate_of(group), "mu": 1.0}[name]
 
     def advance(self, group: Group, state: State) -> tuple[Any, ...]:
         eta, mu, step = state["eta"].item(), state["mu"].item(), stepped(state)
-        lr = float(plain(group["lr"]))
+        lr = rate_of(group)
         state["eta"]._array[...] = lr / (1 + group["lambd"] * lr * step) ** group["alpha"]
         state["mu"]._array[...] = 1 / max(1, step - group["t0"])
         return eta, mu

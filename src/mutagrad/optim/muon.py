@@ -11,7 +11,7 @@ from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .optimizer import Group, ParamsT, State
 from .per_parameter import PerParameter, exactly, larger, move, of_type, zeros
-from .settings import check_positive, plain
+from .settings import check_positive, rate_of
 
 
 class Muon(PerParameter):
@@ -56,7 +56,7 @@ class Muon(PerParameter):
         return {"momentum_buffer": zeros(p, p._array.shape)}
 
     def numbers(self, group: Group, p: Tensor, step: float) -> tuple[Any, ...]:
-        lr, momentum = float(plain(group["lr"])), float(group["momentum"])
+        lr, momentum = rate_of(group), float(group["momentum"])
         rows, columns = p._array.shape
         as_adamw = group["adjust_lr_fn"] == "match_rms_adamw"
         factor = 0.2 * sqrt(max(rows, columns)) if as_adamw else sqrt(max(1, rows / columns))

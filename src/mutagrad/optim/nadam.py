@@ -9,7 +9,7 @@ from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, decays, stepped
 from .optimizer import Group, ParamsT, State
-from .settings import Betas, check_betas, check_positive, plain
+from .settings import Betas, check_betas, check_positive, rate_of
 
 
 class NAdam(Elementwise):
@@ -48,7 +48,7 @@ class NAdam(Elementwise):
         return step, product.item()
 
     def hyper(self, group: Group, step: float, product: float) -> tuple[Any, ...]:  # type: ignore[override]
-        lr = float(plain(group["lr"]))
+        lr = rate_of(group)
         beta1, beta2 = map(float, group["betas"])
         now, ahead = _momentum(group, step), _momentum(group, step + 1)
         return (group["maximize"], *decays(group, lr), 1 - beta1, beta2, 1 - beta2, 1 - beta2 ** step,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import is_replayed, laid_like, lasting
+from ..arrays.kinds import is_repeated, is_replayed, laid_like, lasting
 from ..arrays.numpy import silently
 from ..autograd import no_grad
 from ..base.modes import mode
@@ -16,6 +16,7 @@ from ..core.write import check_writable, end_write
 from ..tensors.tensor import Tensor
 from .blocks import computing_type
 from .optimizer import Group, Optimizer, State, evaluated
+from .replayed import uncounted
 from .sparse_gradients import refuse_sparse
 
 
@@ -55,6 +56,8 @@ class PerParameter(Optimizer):
             self.check(p)
             check_writable(p, type(self).__name__)
         lasting(self._make_states, [p for _, p in found])
+        if is_repeated():
+            raise uncounted(self)
         if is_replayed():  # its numbers are Python's in each run
             numbers = mode.now.kind.each_run(lambda: self._numbers(found))
         else:

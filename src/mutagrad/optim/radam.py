@@ -9,7 +9,7 @@ from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, decays
 from .optimizer import Group, ParamsT
-from .settings import Betas, check_betas, check_positive, plain
+from .settings import Betas, check_betas, check_positive, rate_of
 
 
 class RAdam(Elementwise):
@@ -37,7 +37,7 @@ class RAdam(Elementwise):
         return "exp_avg", "exp_avg_sq"
 
     def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
-        lr = float(plain(group["lr"]))
+        lr = rate_of(group)
         beta1, beta2 = map(float, group["betas"])
         rate, correction = lr / (1 - beta1 ** step), 1 - beta2 ** step
         longest = 2 / (1 - beta2) - 1  # of the averages of squares, in the limit; then the one after this many steps

@@ -6,7 +6,8 @@ from operator import attrgetter, itemgetter, methodcaller
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import laid_like, lasting
+from ..arrays.kinds import Refused, is_repeated, laid_like, lasting
+from ..base.errors import NotSupported
 from ..base.modes import mode
 from ..base.operands import Array
 from ..core.factory import make
@@ -15,6 +16,7 @@ from ..core.write import end_write
 from ..tensors.tensor import Tensor
 from .blocks import computing_type
 from .optimizer import Group, State, count_tensor
+from .settings import rate_of
 
 _array, _item = attrgetter("_array"), methodcaller("item")
 _PLAIN = (int, float, bool, str, type(None))
@@ -22,6 +24,8 @@ _PLAIN = (int, float, bool, str, type(None))
 
 def replayed(optimizer: Any, found: list[tuple[Group, Any]]) -> None:
     """The step of an elementwise optimizer, for these parameters and their groups."""
+    if is_repeated():
+        return _counted(optimizer, found)
     lasting(_make_counts, optimizer, found)
     course = Course(optimizer, found)
     hypers, which = mode.now.kind.each_run(course.numbers, course)
@@ -32,6 +36,40 @@ def replayed(optimizer: Any, found: list[tuple[Group, Any]]) -> None:
         if (k, dtype) not in known:
             known[k, dtype] = tuple([n.astype(dtype) if isinstance(n, np.ndarray) else n for n in hypers[k]])
         _update(optimizer, known[k, dtype], p, [optimizer.state[p][name] for name in optimizer.kept(group)], dtype)
+
+
+def _counted(optimizer: Any, found: list[tuple[Group, Any]]) -> None:
+    """The step in a loop or branch of a program: how often it is made is known there only, so it is counted there."""
+    known = [() if optimizer.counts else optimizer.advance(group, optimizer.state[p]) for group, p in found]
+    if optimizer.counts not in ((), ("step",)):
+        raise uncounted(optimizer)
+    if any(True in key for key in known):
+        raise uncounted(optimizer, why="its first step is another one", fix="make a step before")
+    lasting(_make_counts, optimizer, found)
+    lasting(_make_kept, optimizer, found)
+    groups = {id(group): group for group, _ in found}
+
+    def settings() -> tuple[Any, Callable[[], None]]:
+        each = [(rate_of(group), repr({k: v for k, v in group.items() if k not in ("lr", "params")}))
+                for group in groups.values()]
+        return tuple(each), lambda: None
+
+    rates = dict(zip(groups, mode.now.kind.each_run(settings)))
+    for (group, p), key in zip(found, known):
+        state, dtype = optimizer.state[p], computing_type(p._array.dtype)
+        if optimizer.counts:
+            key = state["step"].add_(1)._array.astype(np.float64),
+        try:
+            hyper = optimizer.hyper({**group, "lr": rates[id(group)][0]}, *key)
+        except Refused:
+            raise uncounted(optimizer) from None
+        hyper = tuple([n.astype(dtype) if isinstance(n, np.ndarray) else n for n in hyper])
+        _update(optimizer, hyper, p, [state[name] for name in optimizer.kept(group)], dtype)
+
+
+def uncounted(optimizer: Any, why: str = "its numbers are computed by Python, which does not know how often it runs",
+              fix: str = "take it out of there; SGD, Adam, AdamW, RMSprop and Adagrad can be") -> NotSupported:
+    return NotSupported(f"compile: a step of {type(optimizer).__name__} in a loop or a branch", why=why, fix=fix)
 
 
 def _update(optimizer: Any, hyper: tuple[Any, ...], p: Any, kept: list[Any], dtype: Any) -> None:

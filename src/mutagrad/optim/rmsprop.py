@@ -9,7 +9,7 @@ from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT
-from .settings import check_positive, plain
+from .settings import check_positive, rate_of
 
 
 class RMSprop(Elementwise):
@@ -40,7 +40,7 @@ class RMSprop(Elementwise):
     def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         alpha, momentum = float(group["alpha"]), float(group["momentum"])
         return (group["maximize"], weight_decay_of(group), alpha, 1 - alpha, float(group["eps"]),
-                momentum if momentum > 0 else None, group["centered"], float(plain(group["lr"])))
+                momentum if momentum > 0 else None, group["centered"], rate_of(group))
 
     @staticmethod
     def formula(hyper: tuple[Any, ...], p: Array, g: Array, square: Array, *others: Array) -> tuple[Array, ...]:

@@ -10,7 +10,7 @@ from ..tensors.tensor import Tensor
 from .blocks import toward
 from .elementwise import Elementwise
 from .optimizer import Group, ParamsT
-from .settings import check_positive, plain
+from .settings import check_positive, rate_of
 
 
 class Rprop(Elementwise):
@@ -40,7 +40,7 @@ class Rprop(Elementwise):
         return "prev", "step_size"
 
     def first_value(self, group: Group, name: str) -> float:
-        return float(plain(group["lr"])) if name == "step_size" else 0.0
+        return rate_of(group) if name == "step_size" else 0.0
 
     def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         (smaller, larger), (least, most) = group["etas"], group["step_sizes"]

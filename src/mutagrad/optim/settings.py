@@ -4,6 +4,8 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+from ..arrays import np
+from ..arrays.kinds import is_plain
 from ..base.errors import BadArgument, BadValue, bad_choice
 from ..tensors.tensor import Tensor
 
@@ -13,6 +15,12 @@ Betas = tuple[float | Tensor, float | Tensor]
 def plain(value: Any) -> Any:
     """Return a setting as a number of Python's, if it is a tensor."""
     return value.item() if isinstance(value, Tensor) else value
+
+
+def rate_of(group: dict[str, Any]) -> Any:
+    """Return the learning rate of a group as a float; where it is an array, which only a program knows, that."""
+    rate = plain(group["lr"])
+    return rate if isinstance(rate, np.ndarray) and not is_plain(rate) else float(rate)
 
 
 def number(optimizer: object, name: str, value: Any) -> Any:

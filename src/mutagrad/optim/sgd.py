@@ -11,7 +11,7 @@ from ..tensors.tensor import Tensor
 from .blocks import seen_gradient, toward
 from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT, State
-from .settings import check_positive, plain
+from .settings import check_positive, rate_of
 from .sparse_gradients import entries, refuse_decay
 
 
@@ -48,7 +48,7 @@ class SGD(Elementwise):
 
     def hyper(self, group: Group, first: bool) -> tuple[Any, ...]:  # type: ignore[override]
         dampening = float(group["dampening"])
-        return (group["maximize"], weight_decay_of(group), float(plain(group["lr"])), float(group["momentum"]), first,
+        return (group["maximize"], weight_decay_of(group), rate_of(group), float(group["momentum"]), first,
                 1 - dampening if dampening else None, group["nesterov"])
 
     def check_sparse(self, found: list[tuple[Group, Tensor]]) -> None:
@@ -64,9 +64,9 @@ class SGD(Elementwise):
             g = g + moving * momentum if group["nesterov"] else moving
         if has_own_layout((g,)):
             at, values = entries(g)
-            p.index_put_(at, values * -float(plain(group["lr"])), accumulate=True)
+            p.index_put_(at, values * -rate_of(group), accumulate=True)
         else:  # of a gradient before that was dense
-            p.sub_(g * float(plain(group["lr"])))
+            p.sub_(g * rate_of(group))
 
     @staticmethod
     def formula(hyper: tuple[Any, ...], p: Array, g: Array, moving: Array | None = None) -> tuple[Array, ...]:

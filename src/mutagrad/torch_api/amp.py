@@ -12,14 +12,18 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial, reduce, wraps
 from typing import TYPE_CHECKING, Any
 
-from ..arrays import np
-from ..arrays.kinds import IN_USE
+from ..arrays.kinds import IN_USE, unknown
+from ..autograd import no_grad
 from ..base.errors import BadData, BadValue
 from ..base.modes import Block, amend, mode
 from ..base.sockets import socket
-from ..core.dtypes import bfloat16, dtype, float16, float32, float64, promote_types
+from ..core.dtypes import bfloat16, dtype, float16, float32, float64, int32, promote_types
+from ..ops.create.create import tensor
+from ..ops.math.elementwise import where
 from ..ops.nn.recurrent import GRU
+from ..ops.shape.shape import stack
 from ..tensors.tensor import Tensor
+from .control import cond
 from .torch_function import NAMESPACES, watch
 
 if TYPE_CHECKING:
@@ -341,10 +345,13 @@ class GradScaler:
         if enabled and not (growth_factor > 1 and 0 < backoff_factor < 1):
             raise BadValue(f"GradScaler: growth_factor={growth_factor} must be above 1 and "
                            f"backoff_factor={backoff_factor} below", fix="GradScaler('cpu')")
-        self._enabled, self._scale, self._good_steps = enabled, float(init_scale), 0
+        self._enabled = enabled
+        # In memory, as in PyTorch, so that a compiled step changes them.
+        self._scale, self._growth_tracker = [tensor(v, dtype=kind, device=device if enabled else "cpu")
+                                             for v, kind in ((float(init_scale), float32), (0, int32))]
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
-        self._found: dict[int, bool] = {}  # by optimizer: whether its gradients, divided, have an infinity or a nan
+        self._found: dict[int, Any] = {}  # by optimizer: whether its gradients, divided, have an infinity or a nan
 
     def is_enabled(self) -> bool:
         """Return whether it does anything.
@@ -386,9 +393,12 @@ class GradScaler:
             raise BadValue("unscale_: the gradients of this optimizer are divided already",
                            fix="scaler.update() after each step")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        for grad in grads:
-            grad.detach().mul_(1 / self._scale)
-        self._found[id(optimizer)] = any(not np.isfinite(grad._array).all() for grad in grads)
+        once = self._scale.double().reciprocal().float()
+        with no_grad():
+            for grad in grads:
+                grad.detach().mul_(once)
+            found = [grad.detach().isfinite().logical_not().any() for grad in grads]
+            self._found[id(optimizer)] = stack(found).any() if found else tensor(False)
 
     def step(self, optimizer: Optimizer, *arguments: Any, **settings: Any) -> Any:
         """Take the optimizer's step, unless a gradient is infinite or undefined.
@@ -402,9 +412,14 @@ class GradScaler:
         >>> w.detach()
         tensor([0.9000])
         """
-        if self._enabled and id(optimizer) not in self._found:
+        if not self._enabled:
+            return optimizer.step(*arguments, **settings)
+        if id(optimizer) not in self._found:
             self.unscale_(optimizer)
-        return None if self._found.get(id(optimizer)) else optimizer.step(*arguments, **settings)
+        found = self._found[id(optimizer)]
+        if not unknown(found._array):
+            return None if found else optimizer.step(*arguments, **settings)
+        return cond(found, lambda: None, lambda: [optimizer.step(*arguments, **settings)].clear())
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Set the factor for the next step.
@@ -417,15 +432,20 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        if new_scale is not None:
-            self._scale = float(new_scale)
-        elif any(self._found.values()):
-            self._scale, self._good_steps = self._scale * self._backoff_factor, 0
-        else:
-            self._good_steps += 1
-            if self._good_steps == self._growth_interval:
-                self._scale, self._good_steps = self._scale * self._growth_factor, 0
+        with no_grad():
+            self._update(new_scale)
         self._found.clear()
+
+    def _update(self, new_scale: float | Tensor | None) -> None:
+        scale, tracker = self._scale, self._growth_tracker
+        if new_scale is not None:
+            scale.fill_(new_scale)
+            return
+        bad = stack(list(self._found.values())).any() if self._found else tensor(False)
+        larger = scale * self._growth_factor
+        grows = bad.logical_not() & (tracker + 1 == self._growth_interval)
+        tracker.copy_(where(bad | grows, 0, tracker + 1))
+        scale.copy_(where(bad, scale * self._backoff_factor, where(grows & larger.isfinite(), larger, scale)))
 
     def get_scale(self) -> float:
         """Return the factor.
@@ -435,7 +455,7 @@ class GradScaler:
         >>> scaler.get_scale()
         8.0
         """
-        return self._scale if self._enabled else 1.0
+        return self._scale.item() if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
         """Return by what the factor grows after so many good steps.
@@ -510,8 +530,9 @@ class GradScaler:
         """
         if not self._enabled:
             return {}
-        return {"scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
-                "growth_interval": self._growth_interval, "_growth_tracker": self._good_steps}
+        return {"scale": self._scale.item(), "growth_factor": self._growth_factor,
+                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
+                "_growth_tracker": self._growth_tracker.item()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what `state_dict` gave.
@@ -527,6 +548,7 @@ class GradScaler:
         if not state_dict:
             raise BadValue("load_state_dict: the state is empty",
                            why="it was saved from a scaler that was not enabled", fix="GradScaler(enabled=False)")
-        self._scale, self._good_steps = state_dict["scale"], state_dict["_growth_tracker"]
+        self._scale.fill_(state_dict["scale"])
+        self._growth_tracker.fill_(state_dict["_growth_tracker"])
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]

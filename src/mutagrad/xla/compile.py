@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from math import copysign
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 from weakref import WeakSet
 
@@ -16,7 +16,7 @@ import numpy
 
 from ..arrays.xla import rules  # noqa: F401  what NumPy's functions mean
 from ..arrays.xla.memory import NotTraced, XArray
-from ..base.errors import MutagradError
+from ..base.errors import MutagradError, NotSupported
 from ..base.modes import mode
 from ..base.provenance import describe, to_user
 from ..base.pytree import tree_flatten
@@ -65,7 +65,7 @@ class Compiled:
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         """A method, where a class has it as an attribute."""
-        return self if owner is None else functools.partial(self, owner)
+        return self if owner is None else MethodType(self, owner)
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
         now = mode.now
@@ -73,7 +73,10 @@ class Compiled:
             # inside another step, a vmap or a derivative, which has no use for a program
             return self.step(*arguments, **settings)
         leaves, form = _leaves(arguments, settings)
-        key = form, tuple([_about(v) for v in leaves]), _shared(leaves), _modes()
+        try:
+            key = form, tuple([_about(v) for v in leaves]), _shared(leaves), _modes()
+        except NotSupported as error:
+            return self.refused(_no_argument(error), arguments, settings)
         known = self.programs.get(key)
         why = "the first call" if not self.programs else "other arguments: shapes, types, or numbers"
         for program in known or ():
@@ -94,11 +97,8 @@ class Compiled:
     def traced(self, key: Any, leaves: list[Any], arguments: Any, settings: Any, why: str) -> Any:
         try:
             program = Program(functools.partial(self.step, *arguments, **settings), leaves)
-        except NotTraced as error:
-            if not self.fallback:
-                raise
-            self.give_up(error)
-            return self.step(*arguments, **settings)
+        except NotSupported as error:  # also what is not there in a program, as a second derivative of a loop
+            return self.refused(error, arguments, settings)
         self.retraces.append(why)
         if program.survivors or program.guards.changed:
             if len(self.once) > PROGRAMS:
@@ -120,6 +120,13 @@ class Compiled:
             if not self.programs[old]:
                 del self.programs[old]
         return self.run(program, leaves)
+
+    def refused(self, error: MutagradError, arguments: Any, settings: Any) -> Any:
+        """Run the step as it is, if that is wanted."""
+        if not self.fallback:
+            raise error
+        self.give_up(error)
+        return self.step(*arguments, **settings)
 
     def warn_of_clocks(self) -> None:
         """Say what a step has asked that would be answered otherwise in each run."""
@@ -149,6 +156,12 @@ class Compiled:
         return NotTraced(f"compile: the step changes {what}",
                          why="Python's part of a step runs only while it is traced, and not again with the program",
                          fix="write into a tensor that is there (self.state.copy_(new)), return it, or do it outside")
+
+
+def _no_argument(error: MutagradError) -> MutagradError:
+    return NotTraced("compile: a sparse tensor is an argument",
+                     why="a program computes with memory in which all elements lie",
+                     fix="x.to_dense(), or compile(step, fallback=True)") if "sparse" in error.what else error
 
 
 _TENSORS = {Tensor, Parameter}

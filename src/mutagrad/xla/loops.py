@@ -25,7 +25,7 @@ def traced_loop(n: int, body: Callable[[Any], Any], checkpoint: bool | int) -> N
     def one(i: Any) -> None:
         body(make(wrap(i, region_place())))
 
-    region = Region(one, [INDEX])
+    region = Region(one, [INDEX], n)
     histories = list(region.histories(set(region.written)).values())
     rounds = Rounds(region, histories, n)
     start = [c.value for c in region.written]
@@ -152,9 +152,10 @@ def traced_while(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carri
             x.copy_(new)
 
     region, test = Region(body), Region(lambda: cond_fn(*state))
-    if test.written:
+    doubted = region.outer.session.doubts.cell
+    if any(cell is not doubted for cell in test.written):
         raise NotTraced("while_loop: the condition writes to memory", fix="write in the body")
-    cells = list(dict.fromkeys([*region.written, *region.fixed, *test.fixed]))
+    cells = list(dict.fromkeys([*region.written, *region.fixed, *test.fixed, *test.written]))
     rest = [c.value for c in cells[len(region.written):]]
 
     def given(values: Any) -> dict[Cell, Any]:

@@ -58,7 +58,11 @@ NOTHING = numpy.zeros(0, numpy.uint64)
 
 @functools.cache
 def _is_users(module: str) -> bool:
-    return module.partition(".")[0] not in _LIBRARIES and not module.startswith("namedtuple_")
+    finders = {(f if isinstance(f, type) else type(f)).__module__ for f in sys.meta_path}  # see what is imported
+    return (module.partition(".")[0] not in _LIBRARIES and module not in finders
+            and not module.startswith("namedtuple_"))
+
+
 _CALL = Module.__call__.__code__
 
 

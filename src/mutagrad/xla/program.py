@@ -21,15 +21,17 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from ..arrays.xla.memory import HOST, BeyondPart, Cell, XArray, wrap
+from ..arrays.xla.memory import HOST, BeyondPart, Cell, NotTraced, XArray, wrap
 from ..arrays.xla.shardings import constrained
 from ..base.modes import call_with
 from ..base.pytree import tree_flatten
 from ..core.arithmetic import ON_ARRAYS
 from ..core.backward import run_sweep
+from ..core.size import Size
 from ..core.storage import TensorBase
 from ..tensors.tensor import Tensor
 from .around import Table, address, check_histories, ends_of, is_open, root_array
+from .doubts import Outcomes
 from .guards import Guards
 from .items import PLAIN
 from .running import Dress, Memory, Running, Window
@@ -76,7 +78,7 @@ class Program(Running):
 
     def results(self, now: Session, result: Any, leaves: list[Any]) -> Any:
         """What the program gives: values of memory that was written, and of memory made inside that is needed after."""
-        found, self.spec = tree_flatten(result)
+        found, self.spec = tree_flatten(result, is_leaf=lambda v: type(v) is Size)  # else it came back as a tuple
         del result
         self.plain = [() if isinstance(v, TensorBase) else (v,) for v in found]
         returned = [v for v in found if isinstance(v, TensorBase)]
@@ -126,6 +128,11 @@ class Program(Running):
         del arrays, inner, grads
         # Tensors that somebody keeps who is no part of the step, and on which memory they are.
         self.survivors = [(t, window(SLOTS["_array"].__get__(t)).memory - len(cells)) for t in kept_of(now)]
+        self.outcomes = None
+        if (doubted := now.doubts.cell) is not None:
+            doubted.place = now.place or HOST
+            self.outcomes = Outcomes(now.doubts, len(made))
+            made.append(doubted)
         replaced = self.replaced(now, made, len(cells))
         self.outputs = [(replaced.get(k), cell.place, numpy.empty(cell.twin.shape, cell.twin.dtype))
                         for k, cell in enumerate(made)]
@@ -242,6 +249,10 @@ class Program(Running):
         self.offsets = [(n, leaves[i]._offset, s.buffer.shape)
                         for i, (n, s) in zip(self.arguments, now.argument_storages())
                         if leaves[i]._offset is not None and not now.memories[id(s.root or s)][1].partial]
+        counted = {id(t._storage) for site in now.sites if site.course is not None for t in site.course.counts}
+        if any(id(root) in counted and cell in now.trace.values for root, cell in now.memories.values()):
+            raise NotTraced("compile: an optimizer makes a step in a loop or branch, and another besides",
+                            why="one is counted by Python, the other in the program", fix="two optimizers")
         self.memories = []
         for root, cell in now.memories.values():
             argument, owned = (None, None) if id(root) in others else by_root.get(id(root), (None, None))
@@ -268,6 +279,10 @@ class Program(Running):
         read = [k for kind, k in filter(None, found) if kind == "memory"]
         written = set() if self.sources else {k for k in self.written if self.memories[k].place is not HOST}
         self.donated, self.kept = [k for k in read if k in written], [k for k in read if k not in written]
+        # XLA reads NumPy's memory where it lies, and goes on when a call is over, unless that waits for a result.
+        places = [*(self.memories[k].place for k in self.written), *(place for _, place, _ in self.outputs)]
+        waits = self.mesh is None and HOST in places
+        self.copied = [n for n, k in enumerate(self.kept) if not waits and self.memories[k].place is HOST]
         groups: list[list[Any]] = [
             [("memory", k) for k in self.donated], [("memory", k) for k in self.kept],
             [("numbers", i) for i in range(len(now.sites))],

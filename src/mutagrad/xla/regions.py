@@ -72,13 +72,20 @@ def _is_within(born: Trace | None, trace: Trace) -> bool:
 History = tuple[Storage, Cell]
 
 
+class End(Source):
+    """Where a sweep of a region ends. If it stands for a leaf, that is no tensor's here."""
+
+    def tensor(self) -> None:
+        return None
+
+
 class Region:
     """See the top of this file. `written` and `fixed` are the cells that it writes, and that it only reads."""
 
-    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> None:
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any] = (), rounds: int = 0) -> None:
         outer = tracing()
         assert outer is not None
-        self.function, self.outer, self.recording = function, outer, mode.grad
+        self.function, self.outer, self.recording, self.rounds = function, outer, mode.grad, rounds
         self.counts = {k: d.count for k, d in outer.session.draws.items()}
         found: dict[str, Any] = {}
 
@@ -106,7 +113,7 @@ class Region:
         for k, d in self.outer.session.draws.items():
             d.count = self.counts.get(k, 0)
         trace = Trace(self.outer, self.outer.session, self.outer.place)
-        trace.touched, trace.turn = Touched(trace), values[0] if values else None
+        trace.touched, trace.turn, trace.rounds = Touched(trace), values[0] if values else None, self.rounds
         trace.read.update(given or {})
         use(trace)
         return trace
@@ -142,7 +149,7 @@ class Region:
         these come.
         """
         trace = self.begin(arguments, given)
-        sources = [Source(s) for s, _ in histories]
+        sources = [End(s) for s, _ in histories]
         found: dict[Any, list[Any]] = {source: [] for source in sources}
 
         def inside() -> list[Any]:
@@ -166,7 +173,7 @@ class Region:
             return [source.total(found[source]) for source in sources]
 
         def deposit(leaf: Any, holder: list[Any], windowed: bool) -> None:
-            if type(leaf) is not Source:
+            if type(leaf) is not End:
                 raise NotTraced("compile: the gradient of a loop or branch goes on where it cannot be followed",
                                 why="it uses a tensor that was computed before, through a history of its own",
                                 fix="x.clone() before it")

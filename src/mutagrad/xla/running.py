@@ -25,6 +25,7 @@ from ..core.sweep import OUTPUT
 from ..core.write import new_node
 from ..tensors.tensor import Tensor
 from .around import Table, address, gradients_before, on_memory, settle
+from .doubts import Outcomes
 from .guards import Retrace
 from .packing import Holder, Packed, Packing
 from .split import RESULT, Halves, compiled_rule
@@ -102,6 +103,7 @@ class Running:
     written: list[int]
     donated: list[int]
     kept: list[int]
+    copied: list[int]  # which of these are NumPy's memory, and may change while the program still reads it
     tables: list[Table]
     outputs: list[tuple[Any, Place, Any]]  # that are made: the tensor whose gradient it is and replaces, place, twin
     owners: list[Any]  # those tensors
@@ -128,6 +130,7 @@ class Running:
     jitted: Any  # the function that JAX has compiled
     given: Any
     packing: Packing | None = None  # where it pays
+    outcomes: Outcomes | None  # of checks
     runs = 0
     compile_seconds = 0.0
 
@@ -224,6 +227,8 @@ class Running:
             value = self.memories[k].value(roots[k], tensors)
             value[...] = numpy.asarray(holder.held).reshape(value.shape)
         made = self.made(cells, grads)
+        if self.outcomes is not None:
+            self.outcomes.look(made[self.outcomes.number])
         return self.give_back(roots, tensors, made, residuals, self.grads if grads is None else self.grads_besides)
 
     def about_to_write(self, roots: list[Storage]) -> None:
@@ -255,6 +260,8 @@ class Running:
         """What XLA is given. What it changes in place is taken out of its cells: who reads one of these from here on
         waits for the new value, and who has read one before has a value that XLA must not change."""
         kept = [self.memories[k].value(roots[k], tensors) for k in self.kept]
+        for n in self.copied:
+            kept[n] = kept[n].copy()
         taken += [roots[k].buffer.cell for k in written]  # type: ignore[attr-defined]
         if grads:
             taken += [grad._array.cell for grad in grads]

@@ -24,6 +24,7 @@ from ..core.factory import stamp_storages
 from ..core.graph import next_order
 from ..core.storage import MadeInside, Storage, TensorBase, is_foreign
 from .devices import two_devices
+from .doubts import Doubts
 from .random import Draws
 
 ndarray = numpy.ndarray
@@ -111,6 +112,7 @@ class Session:
         self.flags: list[tuple[TensorBase, bool]] = []  # tensors from outside of which `requires_grad` was changed
         self.sites: list[Site] = []
         self.draws: dict[int, Draws] = {}
+        self.doubts = Doubts(self)
         use(self.trace)
 
     # ------------------------------------------------------------------------------------------------ what is touched

@@ -89,7 +89,7 @@ def saving(writer: Any) -> set[int]:
 
 
 def _adjoint(g: Any, like: Any) -> Any:
-    return (g.values() if type(g) is XArray else numpy.ascontiguousarray(g)).reshape(like.shape)
+    return (g.values() if type(g) is XArray else numpy.array(g)).reshape(like.shape)
 
 
 def _given(value: Any, storage: Storage) -> Any:

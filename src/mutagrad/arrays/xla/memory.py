@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 from weakref import WeakValueDictionary, ref
@@ -99,6 +101,11 @@ class Place(Level):
     def refuse(self, what: str, fix: str = "") -> Refused:
         return not_traced(what, fix) if tracing() is not None else Refused(what, fix=fix)
 
+    def doubt(self, array: Any, least: int, most: int, error: Any) -> None:
+        trace = tracing()
+        if trace is not None and trace.session is not None:
+            trace.session.doubts.add(array, least, most, error)
+
     def all_values(self, array: Any) -> Array:
         found = array.known
         if found is not None:
@@ -130,7 +137,7 @@ def place_of(device: Any, name: tuple[str, int | None]) -> Place:
 
 _RETURN = "return the tensor, and ask for its value outside of the step"
 _CHOOSE = "mutagrad.where(condition, a, b), x.masked_fill(condition, a), or mutagrad.cond(condition, f, g, (x,))"
-_SIZES = ("a size that depends on values is none that a program can have: all of x and a mask, "
+_SIZES = ("a size that depends on values is none that a program can have: x.narrow(0, i, 2), or all of x and a mask, "
           "mutagrad.where(mutagrad.arange(len(x)) < n, x, 0.0); rounds of a loop: mutagrad.loop, mutagrad.while_loop")
 # What a program does that asks for a value, by the name of the function that it calls; and the way to write it.
 _ASKED = {
@@ -161,19 +168,24 @@ def not_traced(what: str, fix: str = "") -> NotTraced:
 class Trace(Level):
     """One tracing of a step, or of the body of a loop in one."""
 
-    __slots__ = ("made", "place", "read", "session", "touched", "turn", "values")
+    __slots__ = ("made", "place", "read", "rounds", "session", "touched", "turn", "values")
     replays = True
     session: Any  # what the step sees of tensors from outside; xla/session.py says
     turn: Any  # the number of the round, in the body of a loop
+    rounds: int  # and how many there are
     touched: Any  # by a part of a step that is traced by itself: storages from outside of that
 
     def __init__(self, outer: Any = None, session: Any = None, place: Place = HOST) -> None:
         super().__init__(outer)
-        self.open, self.place, self.session, self.turn = False, place, session, None
+        self.open, self.place, self.session, self.turn, self.rounds = False, place, session, None, 0
         self.values: dict[Cell, Any] = {}  # of cells from outside that were written: what they hold here
         self.read: dict[Cell, Any] = {}  # of cells from outside that were read: what they held before
         self.made: list[ref[Cell]] = []
         self.touched = None
+
+    @property
+    def repeats(self) -> bool:  # type: ignore[override]
+        return self.touched is not None
 
     def adopt(self, array: Array) -> Array:
         return array if type(array) is XArray else new(array, self.place)
@@ -227,6 +239,17 @@ def tracing(level: Any = mode) -> Trace | None:
     while level is not None and type(level) is not Trace:
         level = level.outer
     return level
+
+
+# What runs of programs have to tell of their checks, and who is told; see xla/doubts.py.
+OUTCOMES: deque[tuple[Any, Callable[[Any], None]]] = deque()
+
+
+def look_at_ended() -> None:
+    """Raise what a run that has ended has to tell."""
+    while OUTCOMES and OUTCOMES[0][0].is_ready():
+        outcome, told = OUTCOMES.popleft()
+        told(outcome)
 
 
 class BeyondPart(Exception):
@@ -472,6 +495,7 @@ class XArray(Twinned):
             if tracing() is not None:
                 raise not_traced(what)
             found = shardings.gathered(self.values()) if self.cell.place.over_mesh else numpy.asarray(self.values())
+            look_at_ended()
         return numpy.array(found)
 
     def __reduce_ex__(self, protocol: Any) -> Any:

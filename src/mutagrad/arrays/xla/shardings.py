@@ -31,7 +31,7 @@ def put(array: Array, where: Any) -> Array:
         return jax.make_array_from_callback(values.shape, where, lambda index: numpy.array(values[index]))
     if isinstance(array, jax.Array):
         return jax.device_put(array, where)
-    return jax.device_put(array, where, may_alias=False)
+    return jax.device_put(numpy.array(array), where)  # a copy: JAX uses memory where it lies, may_alias=False or not
 
 
 @cache

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import SHORT, widened
 from ...arrays.compiled import library, rows as compiled
 from ...arrays.copies import in_order
-from ...arrays.kinds import all_values, extremes, is_plain, perhaps, pick, unknown
+from ...arrays.kinds import all_values, check_range, extremes, is_plain, perhaps, pick, unknown
 from ...arrays.numpy import silently
 from ...base.errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ...base.modes import mode
@@ -71,11 +72,18 @@ def check_indices(name: str, a: Array, target: Tensor, ignore_index: int | None 
         found = all_values(t)
         wrong = found[((found < 0) | (found >= a.shape[1])) & (found != ignore_index)]
         if wrong.size:
-            raise BadIndex(f"{name}: Target {wrong[0]} is out of bounds for {a.shape[1]} classes",
-                           why=f"classes are from 0 to {a.shape[1] - 1}",
-                           fix=f"{name}(x, target, ignore_index={wrong[0]}) leaves these out"
-                               if ignore_index is not None else "target.clamp(min=0)")
+            raise _no_class(name, a.shape[1], ignore_index, wrong[0])
+    elif unknown(t):
+        check_range(t if ignore_index is None else np.where(t == ignore_index, 0, t), 0, a.shape[1] - 1,
+                    partial(_no_class, name, a.shape[1], ignore_index))
     return t
+
+
+def _no_class(name: str, classes: int, ignore_index: int | None, wrong: int, where: Any = None) -> BadIndex:
+    return BadIndex(f"{name}: Target {wrong} is out of bounds for {classes} classes",
+                    why=f"classes are from 0 to {classes - 1}",
+                    fix=f"{name}(x, target, ignore_index={wrong}) leaves these out"
+                        if ignore_index is not None else "target.clamp(min=0)", where=where)
 
 
 class _Picks:

@@ -8,7 +8,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.compiled import gates
 from ...arrays.compiled.library import find
-from ...arrays.kinds import anywhere, extremes, is_plain, pick, unknown
+from ...arrays.kinds import anywhere, check_range, is_plain, pick, unknown
 from ...arrays.places import add_at
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
@@ -183,11 +183,9 @@ def _labels(target: Tensor, lengths: Array, classes: int) -> Any:
     else:
         padded = np.where(np.arange(t.shape[1]) < lengths[:, None], t, 0).astype(np.int64)
         rows = padded if unknown(lengths) else padded[:, :int(lengths.max(initial=0))]
-    least, most = extremes(rows) if rows.size else (0, -1)
-    if least < 0 or most >= classes:
-        wrong = least if least < 0 else most
-        raise BadIndex(f"ctc_loss: label {wrong} is out of bounds for {classes} classes",
-                       fix=f"labels from 0 to {classes - 1}")
+    check_range(rows, 0, classes - 1, lambda wrong, where: BadIndex(
+        f"ctc_loss: label {wrong} is out of bounds for {classes} classes", fix=f"labels from 0 to {classes - 1}",
+        where=where))
     return rows
 
 

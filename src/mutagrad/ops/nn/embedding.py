@@ -80,7 +80,7 @@ def _numbers(name: str, input: Tensor, weight: Tensor) -> Any:
     if index.size and (lowest := extremes(index)[0]) < 0:
         raise BadIndex(f"{name}: row {lowest} does not exist",
                        why="rows are counted from 0", fix="index % len(weight)")
-    return positions(index, weight._array.shape[0], 0)
+    return positions(index, weight._array.shape[0], 0, from_end=not unknown(index))
 
 
 def _padding(name: str, padding_idx: int | None, rows: int) -> int | None:

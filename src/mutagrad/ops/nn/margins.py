@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import extremes
+from ...arrays.kinds import check_range
 from ...arrays.places import add_at
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...core.dtypes import of_array
@@ -139,11 +139,9 @@ def _check_multilabel(x: Tensor, target: Tensor) -> None:
         raise DTypeError(f"multilabel_margin_loss: class indices must be int64, not {of_array(t.dtype).name}",
                          fix="target.long()")
     classes = a.shape[-1] if a.ndim else 1
-    least, most = extremes(t) if t.size else (0, -1)
-    if most >= classes or least < -1:
-        wrong = most if most >= classes else least
-        raise BadIndex(f"multilabel_margin_loss: target {wrong} is out of bounds for {classes} classes",
-                       fix="-1 ends the list of targets")
+    check_range(t, -1, classes - 1, lambda wrong, where: BadIndex(
+        f"multilabel_margin_loss: target {wrong} is out of bounds for {classes} classes",
+        fix="-1 ends the list of targets", where=where))
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None,

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, extremes, pick, remembered
+from ...arrays.kinds import anywhere, check_range, pick, remembered
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.modes import mode
 from ...base.operands import Array
@@ -552,10 +552,8 @@ def _max_unpool(name: str, n: int, input: Tensor, indices: Tensor, kernel_size: 
                          why="there must be one for each element", fix="the indices that max_pool returned")
     if min(size) <= 0:
         raise ShapeError(f"{name}: the result would have sizes {size}", fix="less padding")
-    least, most = extremes(at) if at.size else (0, -1)
-    if least < 0 or most >= prod(size):
-        raise BadIndex(f"{name}: index {least if least < 0 else most} is outside an image of {size}",
-                       fix="output_size=...")
+    check_range(at, 0, prod(size) - 1, lambda wrong, where: BadIndex(
+        f"{name}: index {wrong} is outside an image of {size}", fix="output_size=...", where=where))
     lead = x._array.shape[:2]
     rows = prod(x._array.shape[2:])
     empty = make(np.zeros((*lead, prod(size)), x._array.dtype))

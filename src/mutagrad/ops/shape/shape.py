@@ -8,7 +8,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.copies import copy_in_order
-from ...arrays.kinds import window
+from ...arrays.kinds import IN_USE, window
 from ...arrays.parallel import join
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
 from ...base.layout import channels_last, channels_last_3d, check_format, contiguous_format, memory_format
@@ -16,6 +16,8 @@ from ...base.modes import NOT_RECORDING, mode
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import back_in_order, laid_out_alike, make, order_in_memory, view, view_of
+from ...core.index import is_traced_number
+from ...core.indexing import getitem, taken
 from ...core.op import RAW, RECORDED, Op, same
 from ...core.out_arg import write_out
 from ...core.size import as_int, sizes
@@ -391,6 +393,8 @@ def select(input: TensorBase, dim: int, index: int) -> Any:
     dim = whole_dim(dim, array.ndim, "select")
     n = array.shape[dim]
     if index.__class__ is not int:
+        if IN_USE and is_traced_number(index):
+            return getitem(input, (slice(None),) * dim + (index,))
         index = as_int(index, "select")
     if not -n <= index < n:
         raise BadIndex(f"select: index {index} is out of bounds for dimension {dim} with size {n}",
@@ -413,6 +417,8 @@ def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) ->
     if isinstance(start, TensorBase) and (start._array.ndim or start._array.dtype.kind not in "iu"):
         raise BadIndex("narrow: start must be an integer or a 0-d tensor of one, "
                        f"not {start._array.dtype.name} of shape {start._array.shape}", fix="int(start)")
+    if IN_USE and isinstance(start, TensorBase) and is_traced_number(start) and array.ndim and 0 <= length <= n:
+        return taken(input, (slice(None),) * dim + (make(start._array + np.arange(length)),))
     start = as_int(start, "narrow")
     start = start + n if start < 0 else start
     if not (array.ndim and 0 <= start <= n and 0 <= length <= n - start):

@@ -1,0 +1,75 @@
+"""Values that have to be in range, and that are known only when a program runs: indices, classes.
+
+XLA raises nothing: it takes the nearest element for one that is not there, and does not write to it. So a program says
+which of the checks in it was the first to fail, and of which value; that is raised after the run. A device is not
+waited for: there it is raised by a later call, or when a value is next read.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy
+
+from ..arrays.xla.memory import HOST, OUTCOMES, Cell, look_at_ended, tracing
+from ..base.modes import call_with
+from ..base.provenance import here
+
+
+class Doubts:
+    """What a step has to check in each run. `cell` holds the number of the first check that failed, and a value."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.cell: Cell | None = None
+        self.checks: dict[Any, Callable[[Any, Any], Exception]] = {}  # by place in the program, in order
+
+    def add(self, array: Any, least: int, most: int, error: Callable[[Any, Any], Exception]) -> None:
+        value, rounds = array.values(), rounds_of(array)
+        if rounds is not None:
+            if not least <= 0 <= rounds - 1 <= most:
+                raise error(0 if least > 0 else rounds - 1, None)
+            return
+        if self.cell is None:
+            zeros = numpy.zeros(2, numpy.int64)
+            self.cell = call_with({"kind": self.session.trace}, Cell, None, zeros, HOST, zeros)
+        where = here()
+        self.checks.setdefault((where, least, most), error)
+        number = list(self.checks).index((where, least, most)) + 1
+        low, high = value.min().astype(numpy.int64), value.max().astype(numpy.int64)
+        before = self.cell.value
+        failed = (before[0] == 0) & ((low < least) | (high > most))
+        found = jnp.stack([jnp.full((), number, numpy.int64), jnp.where(low < least, low, high)])
+        self.cell.value = jnp.where(failed, found, before)
+
+
+def rounds_of(array: Any) -> int | None:
+    """Of how many rounds of a loop an array is the number; None for any other, and in a branch inside of the loop."""
+    trace = tracing()
+    while trace is not None and trace.turn is not None:
+        if array.cell.held is trace.turn:
+            return trace.rounds
+        trace = tracing(trace.outer)
+    return None
+
+
+class Outcomes:
+    """The outcomes of a program's runs."""
+
+    def __init__(self, doubts: Doubts, number: int) -> None:
+        self.checks, self.number = list(doubts.checks.items()), number  # of the result that tells
+
+    def look(self, found: Any) -> None:
+        """Raise the error of a run, or of one before that has ended."""
+        if type(found._array) is numpy.ndarray:
+            self.check(found._array)
+        else:
+            look_at_ended()
+            OUTCOMES.append((found._array.cell.held, self.check))
+
+    def check(self, outcome: Any) -> None:
+        number, value = numpy.asarray(outcome).tolist()
+        if number:
+            (where, *_), error = self.checks[number - 1]
+            raise error(value, where)
