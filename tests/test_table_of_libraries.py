@@ -1,6 +1,7 @@
 """`make libraries`: a library is in the table once, its script exists, and a script that fails says why."""
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -59,6 +60,43 @@ class TestIt(unittest.TestCase):
     assert whole and {name.split(".")[-1] for name in there} == {"test_parts", "test_here_only"}
     figures = [runner.counted(here, found) for found in (there, {}, None)]
     assert [(row["passed"], row["failed"]) for row in figures] == [(1, 1), (1, 2), (1, 2)]
+
+
+def test_a_test_draws_alone_what_it_drew_among_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else one that fails for few draws would fail here, and pass where it is run again."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_it.py").write_text("""
+import random, sys
+import numpy as np, torch
+def draws():
+    return str((random.random(), np.random.random(), torch.rand(1).item()))
+def test_first():
+    draws()
+def test_second():
+    assert not draws()
+""")
+    monkeypatch.setattr(runner, "WORK", tmp_path)
+    library, python = Library("x", "1", tests="tests"), Path(sys.executable)
+    said = [runner.outcomes(library, python, tmp_path, False)[0]["tests.test_it.test_second"]]
+    library = Library("x", "1", tests="tests -k second")
+    said += [runner.outcomes(library, python, tmp_path, False)[0]["tests.test_it.test_second"]]
+    assert said[0].startswith("AssertionError") and said[0] == said[1]
+
+
+def test_a_suite_without_tests_has_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x").mkdir()
+    monkeypatch.setattr(runner, "WORK", tmp_path)
+    given = argparse.Namespace(suites=tmp_path, torch=False, limit=1)
+    with pytest.raises(SystemExit, match="x: no tests ran"):
+        runner.run_suite(Library("x", "1", tests="tests"), Path(sys.executable), given)
+
+
+def test_a_suite_that_was_stopped_says_after_how_long() -> None:
+    library = next(library for library in LIBRARIES if library.tests)
+    row = {"version": "1", "whole": False, "passed": 3, "failed": 0, "compared": True, "reasons": []}
+    assert "| 3 in 60 min |" in runner.document({library.name: row})
+    assert "| 3 in 20 min |" in runner.document({library.name: {**row, "minutes": 20}})
+    assert "| 3 |" in runner.document({library.name: {**row, "minutes": 20, "whole": True}})
 
 
 def test_the_path_on_which_this_tool_is_found_is_not_the_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
     make libraries ONLY="einops zuko"              # some of them
     make libraries ONLY="einops --torch"           # what failed, under PyTorch as well: what fails there is not counted
     make libraries ONLY="zuko --suites DIR"        # tests from DIR/zuko, where a repository cannot be reached
+    make libraries ONLY="zuko --limit 20"          # 20 minutes for it, or for each of its parts
 
 Each library has an environment of its own, build/libraries/NAME, without PyTorch. What was counted is kept in results.json, so
 that libraries may be run one by one.
@@ -26,10 +27,11 @@ from typing import Any
 from .table import LIBRARIES, Library
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = Path(__file__).parent / "scripts"
+SCRIPTS, PLUGINS = Path(__file__).parent / "scripts", Path(__file__).parent / "plugin"
 WORK, RESULTS, DOCUMENT = ROOT / "build/libraries", Path(__file__).parent / "results.json", ROOT / "docs/libraries.md"
 TORCH = "torch==2.13.0"
-LIMIT, GRACE = 3600, 300  # seconds for a suite, or for each of its parts, and for its report after that
+LIMIT = 60  # minutes for a suite, or for each of its parts
+GRACE = 300  # seconds for its report after that
 
 
 def environment(library: Library, torch: bool) -> Path:
@@ -72,40 +74,43 @@ def surroundings(library: Library, python: Path) -> dict[str, str]:
     return {**own, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", **library.settings}
 
 
-def script(library: Library, python: Path, torch: bool) -> str:
+def script(library: Library, python: Path, torch: bool, limit: int = LIMIT) -> str:
     """Run the library's script; return "" if it ended well, or why not."""
     command = [str(python), *(() if torch else ("-m", "mutagrad", "run")), str(SCRIPTS / library.script)]
     try:
-        run = subprocess.run(command, cwd=WORK, timeout=LIMIT, capture_output=True, text=True,
+        run = subprocess.run(command, cwd=WORK, timeout=limit * 60, capture_output=True, text=True,
                                env=surroundings(library, python))
     except subprocess.TimeoutExpired:
-        return f"no end after {LIMIT} s"
+        return f"no end after {limit} min"
     said = [line for line in run.stderr.splitlines() if re.match(r"[\w.]+(Error|NotSupported|Missing\w*)\b", line)]
     return "" if not run.returncode else (said or [f"exit status {run.returncode}"])[-1]
 
 
-def outcomes(library: Library, python: Path, tests: Path, torch: bool) -> tuple[dict[str, str], bool]:
+def outcomes(library: Library, python: Path, tests: Path, torch: bool, limit: int = LIMIT) -> tuple[dict[str, str], bool]:
     """Run the suite, under PyTorch what of it failed; return for each test "" if it passed, "skipped", or why it failed.
 
     And whether it ended within the limit: if not, these are the tests that did.
     """
     found, whole = {}, True
     for number, part in enumerate(library.tests.split("|")):
-        ended_in_part, in_time = outcomes_of_part(library, python, tests, torch, number, part.split())
+        ended_in_part, in_time = outcomes_of_part(library, python, tests, torch, number, part.split(), limit)
         found, whole = found | ended_in_part, whole and in_time
     return found, whole
 
 
 def outcomes_of_part(library: Library, python: Path, tests: Path, torch: bool, number: int,
-                     part: list[str]) -> tuple[dict[str, str], bool]:
+                     part: list[str], limit: int) -> tuple[dict[str, str], bool]:
     """The same for one part. Each has a cache of its own, so that pytest knows what of this one has failed, or that nothing has."""
     report = WORK / f"{library.name}-{number}{'-torch' * torch}.xml"
     report.unlink(missing_ok=True)
     cache = WORK / f"{library.name}-{number}.cache"
     run = [str(python), "-m", *(["pytest", "--last-failed", "--last-failed-no-failures=none"] if torch else ["mutagrad", "run", "-m", "pytest"])]
-    run += ["-q", "-o", f"cache_dir={cache}", "-p", "no:warnings", "--tb=short", f"--junitxml={report}"]
-    whole = ended([*run, *part], LIMIT, cwd=tests, env=surroundings(library, python))
+    run += ["-q", "-o", f"cache_dir={cache}", "-p", "no:warnings", "-p", "same_draws", "--tb=short",
+            f"--junitxml={report}"]
+    whole = ended([*run, *part], limit * 60, cwd=tests, env={**surroundings(library, python), "PYTHONPATH": str(PLUGINS)})
     found = {}
+    if not report.exists():  # it was killed, or could not begin
+        return {}, False
     for case in ElementTree.parse(report).iter("testcase"):
         wrong = [part for part in case if part.tag in ("failure", "error")]
         why = re.sub(r"/\S+", "…", (wrong[0].get("message") or "?").splitlines()[0]) if wrong else ""  # paths say nothing elsewhere
@@ -157,17 +162,19 @@ def counted(here: dict[str, str], there: dict[str, str] | None) -> dict[str, obj
 
 def run_script(library: Library, python: Path, given: argparse.Namespace) -> dict[str, object]:
     """Return why the script failed, "" if it did not, and whether its numbers were seen to be PyTorch's."""
-    why = script(library, python, False)
-    return {"failed": why, "compared": given.torch and not script(library, environment(library, True), True)}
+    why = script(library, python, False, given.limit)
+    return {"failed": why, "compared": given.torch and not script(library, environment(library, True), True, given.limit)}
 
 
 def run_suite(library: Library, python: Path, given: argparse.Namespace) -> dict[str, object]:
     """Return the figures of the library's tests."""
     tests = suite(library, python, given.suites)
-    here, whole = outcomes(library, python, tests, False)
+    here, whole = outcomes(library, python, tests, False, given.limit)
+    if not here:
+        raise SystemExit(f"{library.name}: no tests ran in {tests}; its row is as before")
     failed = any(why not in ("", "skipped") for why in here.values())
-    there = outcomes(library, environment(library, True), tests, True)[0] if given.torch and failed else {}
-    return {"whole": whole, **counted(here, there if given.torch else None)}
+    there = outcomes(library, environment(library, True), tests, True, given.limit)[0] if given.torch and failed else {}
+    return {"whole": whole, "minutes": given.limit, **counted(here, there if given.torch else None)}
 
 
 def ran(row: dict[str, object]) -> str:
@@ -187,7 +194,7 @@ def document(results: dict[str, dict[str, object]]) -> str:
         passed, failed = int(str(row["passed"])), int(str(row["failed"]))
         share = passed / max(passed + failed, 1)
         reasons = "; ".join(f"{count} × `{why.replace('|', '/').replace('`', '')}`" for why, count in row["reasons"])  # type: ignore[attr-defined]
-        note = "" if row.get("whole", True) else f" in {LIMIT // 60} min"
+        note = "" if row.get("whole", True) else f" in {row.get('minutes', LIMIT)} min"
         rows.append(f"| {library.name} | {row['version']} | {passed:,}{'' if row['compared'] else ' *'}{note} | {failed:,} | "
                     f"{share:.1%} of {library.bar:.0%} | {reasons} |")
     return HEAD + "\n".join(rows) + "\n"
@@ -197,9 +204,10 @@ HEAD = """# Libraries
 
 Libraries that are written for PyTorch, and their own tests with `import torch` meaning mutagrad. `make libraries` runs them, each
 in an environment of its own without PyTorch, and writes this page. What fails here is run under PyTorch 2.13, too, and is not
-counted if it fails there; a star says that this was not asked. A suite that takes longer than an hour is stopped then, and its
-row, which says so, counts the tests that had ended. A library with a script has no tests here, but runs
-[a program](../tests/libraries/scripts) that trains something, and fails unless its losses are those of PyTorch for the same seed.
+counted if it fails there; a star says that this was not asked. Each test starts from the same seeds under both. A suite that takes
+longer than an hour, or each part of it, is stopped then, and its row, which says so, counts the tests that had ended. A library
+with a script has no tests here, but runs [a program](../tests/libraries/scripts) that trains something, and fails unless its losses
+are those of PyTorch for the same seed.
 
 | library | version | passed | failed | share, of the bar | most frequent reasons |
 |---|---|--:|--:|--:|---|
@@ -211,6 +219,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="libraries; all of them if none is named")
     parser.add_argument("--torch", action="store_true", help="run what failed under PyTorch, too, and do not count what fails there")
     parser.add_argument("--suites", type=Path, help="a folder that has tests, each in a folder of its library's name")
+    parser.add_argument("--limit", type=int, default=LIMIT, metavar="MINUTES", help=f"for a suite, or each of its parts; {LIMIT} if not given")
     given = parser.parse_args()
     unknown = set(given.names) - {library.name for library in LIBRARIES}
     if unknown:
