@@ -205,3 +205,61 @@ def test_prefixes_are_taken_off() -> None:
     nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
     assert "0.weight" in state and state._metadata["0"]["version"] == 2
     wrapped.module.load_state_dict(state)
+
+
+# ---------------------------------------------------------------------------------------------- loading in a way of its own
+
+
+class Halved(nn.Linear):
+    """Keeps half of its bias, and makes it anew when a state is loaded."""
+
+    half = None
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        self.half = self.bias.detach() / 2
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_a_class_that_loads_itself_reads_what_was_loaded(assign: bool) -> None:
+    model = nn.Sequential(nn.Linear(1, 1), Halved(1, 1))
+    model.load_state_dict(model.state_dict() | {"1.bias": mg.tensor([6.])}, assign=assign)
+    assert model[1].half == 3
+
+
+def test_what_a_class_that_loads_itself_has_loaded_is_named_where_the_rest_is_not() -> None:
+    model = nn.Sequential(nn.Linear(1, 1), Halved(1, 1))
+    before = model[0].bias.detach().clone()
+    with pytest.raises(RuntimeError, match=r"size mismatch(.|\n)*nothing was loaded, but into Halved"):
+        model.load_state_dict(model.state_dict() | {"0.bias": before + 1, "0.weight": mg.ones(3), "1.bias": mg.tensor([6.])})
+    assert model[0].bias == before and model[1].bias == 6 and model[1].half == 3
+
+
+def test_what_is_assigned_passes_through_the_attributes_of_the_class() -> None:
+    seen: list[str] = []
+
+    class Watched(nn.BatchNorm1d):
+        def __setattr__(self, name: str, value: Any) -> None:
+            seen.append(name)
+            super().__setattr__(name, value)
+
+    layer, given = Watched(1), nn.BatchNorm1d(1).state_dict()
+    seen.clear()
+    layer.load_state_dict(given, assign=True)
+    assert set(given) <= set(seen) and layer.running_mean is given["running_mean"]
+    assert isinstance(layer.weight, nn.Parameter) and layer.weight.data_ptr() == given["weight"].data_ptr()
+
+
+def test_a_module_can_be_told_to_load_its_own_part() -> None:
+    layer, missing = nn.Linear(1, 1), []
+    layer._load_from_state_dict({"a.bias": mg.tensor([6.])}, "a.", {}, True, missing, [], [])
+    assert layer.bias == 6 and missing == ["a.weight"]
+
+
+def test_post_hooks_of_parts_run_before_that_of_the_whole() -> None:
+    seen: list[str] = []
+    model = nn.Sequential(nn.Sequential(nn.Linear(1, 1)))
+    for name, module in model.named_modules():
+        module.register_load_state_dict_post_hook(lambda m, keys, name=name: seen.append(name))
+    model.load_state_dict(model.state_dict())
+    assert seen == ["0.0", "0", ""]

@@ -78,16 +78,12 @@ class _ChannelNorm(Module):
         return (f"{self.num_features}, " + described(self, "eps", "momentum", "affine")
                 + f", bias={self.bias is not None}, " + described(self, "track_running_stats"))
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
-                              strict: bool, missing_keys: list[str], unexpected_keys: list[str],
-                              error_msgs: list[str]) -> None:
+    def _complete_state(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any]) -> None:
         """Before version 2 batches were not counted."""
         key = prefix + "num_batches_tracked"
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
             counted = self.num_batches_tracked
             state_dict[key] = tensor(0, dtype=int64) if counted is None or counted.is_meta else counted.clone()
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                                      error_msgs)
 
 
 class _BatchNorm(_ChannelNorm):

@@ -38,6 +38,7 @@ class _Loading:
         self.unexpected: list[str] = []
         self.errors: list[str] = []
         self.writes: list[Callable[[], Any]] = []
+        self.post_hooks: list[tuple[Stateful, Callable[..., Any]]] = []
 
     def collect(self, module: Stateful, state: dict[str, Any], prefix: str = "") -> None:
         """Goes through all modules, each with its own part of the state."""
@@ -52,6 +53,7 @@ class _Loading:
             if child is not None:
                 inside = f"{prefix}{name}."
                 self.collect(child, {key: value for key, value in state.items() if key.startswith(inside)}, inside)
+        self.post_hooks += [(module, hook) for hook in module._load_state_dict_post_hooks.values()]
 
     def complaints(self, strict: bool) -> list[str]:
         """Return what is wrong: with `strict`, names without a partner, too."""
@@ -59,6 +61,16 @@ class _Loading:
         unmatched = [f"{side} key(s) in state_dict: " + ", ".join(f'"{key}"' for key in keys) + ". "
                      for side, keys in sides if keys]
         return unmatched + self.errors
+
+
+def _loads_plainly(module: Stateful) -> bool:
+    return getattr(module._load_from_state_dict, "__func__", None) is Stateful._load_from_state_dict
+
+
+def _perform(writes: list[Callable[[], Any]]) -> None:
+    with no_grad():
+        for write in writes:
+            write()
 
 
 class Stateful:
@@ -153,19 +165,20 @@ class Stateful:
         """Copies values by name into parameters and buffers: all of them, or, where something does not fit, none.
 
         `strict` demands that the names are the same; `assign` puts the tensors themselves in place of the old ones.
-        Where a post-hook is registered, it decides which names are amiss, after the others were loaded.
+        Where a post-hook is registered, it decides which names are amiss, after the others were loaded. A module whose
+        class has a `_load_from_state_dict` of its own is loaded at once, as that may read what was loaded.
         """
         if not isinstance(state_dict, Mapping):
             raise BadArgument(f"load_state_dict: Expected state_dict to be dict-like, got {type(state_dict).__name__}",
                               fix="model.load_state_dict(mutagrad.load(path))")
         loading = _Loading(getattr(state_dict, "_metadata", None), assign)
         loading.collect(self, OrderedDict(state_dict))
+        hooks = loading.post_hooks
         modules: Iterable[Stateful] = self.modules()  # type: ignore[attr-defined]
-        hooks = [(module, hook) for module in modules for hook in module._load_state_dict_post_hooks.values()]
-        self._check_loaded(loading, strict and not hooks, "nothing was loaded")
-        with no_grad():
-            for write in loading.writes:
-                write()
+        at_once = {type(module).__name__ for module in modules if not _loads_plainly(module)}
+        self._check_loaded(loading, strict and not hooks,
+                           "nothing was loaded" + f", but into {', '.join(sorted(at_once))}" * bool(at_once))
+        _perform(loading.writes)
         result = IncompatibleKeys(loading.missing, loading.unexpected)
         for module, hook in hooks:
             if hook(module, result) is not None:
@@ -185,7 +198,14 @@ class Stateful:
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
                               strict: bool, missing_keys: list[str], unexpected_keys: list[str],
                               error_msgs: list[str]) -> None:
-        """What this module itself, without those inside, takes from a state_dict."""
+        """What this module itself, without those inside, takes from a state_dict.
+
+        It is written when this returns, unless `load_state_dict` calls it for a class that has no such method of its
+        own: then once all is known to fit.
+        """
+        later = self.__dict__.get("_pending") if _loads_plainly(self) else None
+        writes = [] if later is None else later
+        self._complete_state(state_dict, prefix, local_metadata)
         for number, hook in self._load_state_dict_pre_hooks.items():
             first = (self,) if number in self._load_state_dict_pre_hooks_with_module else ()
             hook(*first, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -194,13 +214,13 @@ class Stateful:
             key = prefix + name
             if key in state_dict:
                 assign = local_metadata.get("assign_to_params_buffers", False)
-                self._load_one(name, key, value, state_dict[key], assign, error_msgs)
+                self._load_one(name, key, value, state_dict[key], assign, error_msgs, writes)
             elif strict:
                 missing_keys.append(key)
         extra = prefix + "_extra_state"
         if type(self).set_extra_state is not Stateful.set_extra_state:
             if extra in state_dict:
-                self._pending.append(lambda: self.set_extra_state(state_dict[extra]))
+                writes.append(lambda: self.set_extra_state(state_dict[extra]))
             elif strict:
                 missing_keys.append(extra)
         elif strict and extra in state_dict:
@@ -210,8 +230,14 @@ class Stateful:
                 first_part, _, rest = key[len(prefix):].partition(".")
                 if key.startswith(prefix) and key != extra and first_part not in (self._modules if rest else own):
                     unexpected_keys.append(key)
+        if later is None:
+            _perform(writes)
 
-    def _load_one(self, name: str, key: str, target: Any, value: Any, assign: bool, errors: list[str]) -> None:
+    def _complete_state(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any]) -> None:
+        """Adds what states lack that were saved before a layer kept it."""
+
+    def _load_one(self, name: str, key: str, target: Any, value: Any, assign: bool, errors: list[str],
+                  writes: list[Callable[[], Any]]) -> None:
         """Notes what is to be written for one parameter or buffer, or why it cannot be."""
         if not isinstance(value, Tensor):
             errors.append(f"While copying the parameter named {key!r}, expected Tensor or Tensor-like object from "
@@ -219,7 +245,7 @@ class Stateful:
             return
         if is_lazy(value) or is_lazy(target):
             if is_lazy(target) and not is_lazy(value):
-                self._pending += [lambda: target.materialize(value.shape), lambda: target.copy_(value)]
+                writes += [lambda: target.materialize(value.shape), lambda: target.copy_(value)]
             elif not is_lazy(target):
                 errors.append(f"{key}: the shape of an uninitialized parameter is not known, and it is "
                               f"{tuple(target.shape)} in current model; the module in the checkpoint had not been "
@@ -235,10 +261,10 @@ class Stateful:
                           stacklevel=2)
         elif not assign:
             fits = value.shape == target.shape
-            self._pending.append(lambda: target.copy_(value if fits else value.reshape(target.shape)))
+            writes.append(lambda: target.copy_(value if fits else value.reshape(target.shape)))
         elif name in self._parameters:
             made = (value.requires_grad_(target.requires_grad) if isinstance(value, Parameter)
                     else Parameter(value, target.requires_grad))
-            self._pending.append(lambda: self._parameters.update({name: made}))
+            writes.append(lambda: setattr(self, name, made))
         else:
-            self._pending.append(lambda: self._buffers.update({name: value}))
+            writes.append(lambda: setattr(self, name, value))
