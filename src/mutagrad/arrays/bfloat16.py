@@ -18,7 +18,7 @@ from .compiled.moves import move
 from .copies import copy_in_order
 from .kinds import is_plain
 from .numpy import np, silent
-from .parallel import BLOCK, LARGE, in_spans, in_steps
+from .parallel import BLOCK, LARGE, in_steps, in_turn
 
 SHORT = "eE"  # the characters of their array types
 
@@ -87,7 +87,7 @@ def _shared(a: Any, dtype: Any) -> Any:
     def work(part: slice) -> None:
         target[part] = vector[part]
 
-    in_spans(a.size, work)
+    in_turn(a.size, 1, work, True)
     return out
 
 

@@ -20,12 +20,12 @@ from .compiled.moves import SHORT, move
 from .copies import copy_in_order
 from .kinds import anywhere, is_plain
 from .numpy import np, silently
-from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED
-from .threads import get_num_threads, in_spans, in_steps, set_num_threads
+from .sizes import BLOCK, LARGE, MIDDLE, PLENTY, SHARED
+from .threads import get_num_threads, in_spans, in_steps, in_turn, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
-           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_finite",
-           "is_worth", "pieces", "plan_of", "reverse", "set_num_threads", "total"]
+__all__ = ["BLOCK", "LARGE", "MIDDLE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
+           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
+           "is_finite", "is_worth", "plan_of", "reverse", "set_num_threads", "total"]
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
@@ -67,11 +67,6 @@ def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
     if array.flags.c_contiguous:
         return array.reshape(-1)
     return array[(0,) * array.ndim] if not any(array.strides) else None
-
-
-def pieces(part: slice) -> list[slice]:
-    """Return slices of at most PIECE elements that together are `part`."""
-    return [slice(start, min(start + PIECE, part.stop)) for start in range(part.start, part.stop, PIECE)]
 
 
 def part_of(value: Any, part: slice) -> Any:
@@ -171,13 +166,13 @@ def _in_pieces(function: Callable[..., Any], vectors: Sequence[Any], settings: t
     direct = isinstance(function, np.ufunc)
 
     def work(part: slice) -> None:
+        given = [part_of(v, part) for v in vectors]
         if direct:
-            function(*[part_of(v, part) for v in vectors], out=target[part])
-            return
-        for piece in pieces(part):
-            target[piece] = function(*[part_of(v, piece) for v in vectors], *settings)
+            function(*given, out=target[part])
+        else:
+            target[part] = function(*given, *settings)
 
-    in_spans(target.size, work)
+    in_turn(target.size, 1, work, direct)
     return True
 
 
@@ -192,7 +187,7 @@ def _in_rows(function: Callable[..., Any], arrays: Sequence[Array], out: Array) 
     def work(part: slice) -> None:
         function(*[a[part] if c else a for a, c in zip(arrays, cut)], out=out[part])
 
-    in_spans(n, work)
+    in_turn(n, out.size // n, work, True)
 
 
 def evaluate(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],
@@ -254,13 +249,12 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
     targets = [None if o is None else o.reshape(-1) for o in outs]
 
     def work(part: slice) -> None:
-        for piece in pieces(part):
-            given = [part_of(v, piece) for v in vectors]
-            for target, found in zip(targets, rules(xp, part_of(incoming, piece), given, inputs)):
-                if target is not None:
-                    target[piece] = found
+        given = [part_of(v, part) for v in vectors]
+        for target, found in zip(targets, rules(xp, part_of(incoming, part), given, inputs)):
+            if target is not None:
+                target[part] = found
 
-    in_spans(g.size, work)
+    in_turn(g.size, 1, work)
     return outs
 
 
