@@ -23,7 +23,7 @@ from .numpy import np, silently
 from .sizes import BLOCK, LARGE, MIDDLE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, in_turn, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "MIDDLE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
+__all__ = ["AS_UFUNC", "BLOCK", "LARGE", "MIDDLE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
            "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
            "is_finite", "is_worth", "plan_of", "reverse", "set_num_threads", "total"]
 
@@ -31,6 +31,8 @@ __all__ = ["BLOCK", "LARGE", "MIDDLE", "PLENTY", "SHARED", "again", "apply", "as
 VECTORS = {np.exp, np.log, np.tanh}
 # Those that do with real and imaginary parts the same.
 PAIRWISE = {np.add, np.subtract, np.negative, np.positive}
+# The ufunc that is all a forward computes of floats, and what it is given; None where it is more.
+AS_UFUNC: dict[Any, Callable[..., tuple[Any, Sequence[Any]] | None]] = {}
 FEW_PARTS, SHORT_PART = 64, 16  # arrays that are joined one by one, of pieces that are at least so many elements
 # NumPy's own that call the C library, or branch, for each element.
 SLOW = {np.logaddexp, np.log1p, np.sign, np.deg2rad, np.rad2deg}
@@ -145,8 +147,10 @@ def join(arrays: Sequence[Array], dim: int) -> Any:
     return out
 
 
-def _apply_by_numpy(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],
+def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...],
                     out: Array) -> bool:
+    if function in AS_UFUNC and out.dtype.char in "fd" and (found := AS_UFUNC[function](*arrays, *settings)):
+        (function, arrays), settings = found, ()
     direct = isinstance(function, np.ufunc)
     vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
     if any(v is None for v in vectors):
@@ -176,13 +180,13 @@ def _in_pieces(function: Callable[..., Any], vectors: Sequence[Any], settings: t
     return True
 
 
-def _in_rows(function: Callable[..., Any], arrays: Sequence[Array], out: Array) -> None:
+def _in_rows(function: Callable[..., Any], arrays: Sequence[Any], out: Array) -> None:
     """Call `function(*arrays, out=out)` for parts of the first dimension, if there are enough of them."""
     n = out.shape[0]
     if n < loops.FEW:
         function(*arrays, out=out)
         return
-    cut = [a.ndim == out.ndim and a.shape[0] == n for a in arrays]
+    cut = [isinstance(a, np.ndarray) and a.ndim == out.ndim and a.shape[0] == n for a in arrays]
 
     def work(part: slice) -> None:
         function(*[a[part] if c else a for a, c in zip(arrays, cut)], out=out[part])

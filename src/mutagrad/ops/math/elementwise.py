@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from math import log as _ln, pi
+from math import inf, log as _ln, pi
 from typing import Any
 
 from ...arrays import np, quotients
 from ...arrays.bfloat16 import SHORT, converted
 from ...arrays.kinds import is_plain, perhaps
-from ...arrays.numpy import at_least, at_most, choose, silently
-from ...arrays.parallel import LARGE
+from ...arrays.numpy import at_least, at_most, choose, clip, silently
+from ...arrays.parallel import AS_UFUNC, LARGE
 from ...arrays.places import nonzero
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
@@ -292,6 +292,15 @@ clamp_values = elementwise("clamp", lambda a, low, high: _clamp(a, low, high), p
 
 def _clamp(a: Array, low: Any, high: Any) -> Any:
     return at_most(a, high) if low is None else at_least(a, low) if high is None else np.clip(a, low, high)
+
+
+AS_UFUNC.update({
+    relu.op.forward: lambda a: (clip, (a, 0, inf)),
+    clamp_values.op.forward: lambda a, low, high: (clip, (a, -inf if low is None else low, inf if high is None else high)),
+    **{f.op.forward: lambda a, ufunc=ufunc: (ufunc, (a,)) for f, ufunc in (
+        (floor, np.floor), (ceil, np.ceil), (trunc, np.trunc))},
+    round_values.op.forward: lambda a, decimals: None if decimals else (np.rint, (a,)),
+    pow_values.op.forward: lambda a, b: None if b.ndim or b != 2 else (np.square, (a,))})
 
 
 def _share(xp: Any, g: Any, loses: Any, ties: Any) -> Any:
