@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.operands import Array
 from .allocator import keep_memory
+from .blas import times_vector
 from .compiled import loops, reductions
 from .compiled.compiler import choice
 from .compiled.layout import rows_of
@@ -271,7 +272,7 @@ def total(array: Array) -> Any:
         return found.reshape(())
     vector = array.reshape(-1)
     end = vector.size // ROW * ROW
-    found = np.add.reduce(np.matmul(vector[:end].reshape(-1, ROW), np.ones(ROW, array.dtype)), dtype=np.float64)
+    found = np.add.reduce(times_vector(vector[:end].reshape(-1, ROW), np.ones(ROW, array.dtype)), dtype=np.float64)
     return found if end == vector.size else found + np.add.reduce(vector[end:], dtype=np.float64)
 
 

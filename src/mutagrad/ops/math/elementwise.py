@@ -331,7 +331,7 @@ def _lerp(a: Array, b: Array, w: Array) -> Any:
     step, near = b - a, np.abs(w) < 0.5
     if not w.ndim and is_plain(w):
         return a + w * step if near else b - step * (1 - w)
-    return np.where(near, a + w * step, b - step * (1 - w))
+    return choose(near, a + w * step, b - step * (1 - w))
 
 
 # ---------------------------------------------------------------------------------------- comparisons, logic, bits
