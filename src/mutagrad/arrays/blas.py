@@ -15,6 +15,7 @@ from glob import escape, glob
 from typing import Any
 
 from ..base.locks import new_lock
+from ..base.operands import Array
 from .numpy import np
 
 
@@ -82,3 +83,15 @@ def on_one_thread(work: Callable[[bool], Any], owner: str = "numpy") -> Any:
                 turn.release()
             except RuntimeError:  # another thread has it, or nobody yet
                 pass
+
+
+# Elements of a matrix from which OpenBLAS uses several threads for its product with a vector, and from which that pays
+# though they first have to wake.
+SPREAD, WORTH = 9216, 1 << 23
+
+
+def times_vector(a: Array, b: Array) -> Any:
+    """Return `a @ b`, of which one is a vector, so that it costs what one pass over the other does."""
+    if not SPREAD <= max(a.size, b.size) < WORTH:
+        return np.matmul(a, b)
+    return on_one_thread(lambda _: np.matmul(a, b))

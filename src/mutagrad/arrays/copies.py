@@ -7,7 +7,7 @@ from .compiled.moves import move
 from .kinds import is_plain
 from .numpy import np
 from .sizes import LARGE, MIDDLE, PLENTY
-from .threads import in_spans
+from .threads import in_turn
 
 MANY = 1 << 15  # elements from which NumPy's way to transpose, a row of the result at a time, misses the cache
 STRIP = 32  # columns that are copied at a time: what is read of each row then fills lines of the cache
@@ -35,7 +35,7 @@ def copy_in_order(array: Array) -> Array:
         if array.size < LARGE:  # each strip is so short that threads would wait for each other
             strips(slice(0, array.shape[-1]))
         else:
-            in_spans(array.shape[-1], strips)
+            in_turn(array.shape[-1], array.size // array.shape[-1], strips, True)
         return out
     return array.copy() if array.size < LARGE else _copy_in_spans(array)
 
@@ -48,7 +48,7 @@ def _copy_in_spans(array: Array) -> Array:
     def work(part: slice) -> None:
         target[part] = source[part]
 
-    in_spans(target.shape[0], work)
+    in_turn(len(target), target.size // len(target), work, True)
     return out
 
 

@@ -37,7 +37,7 @@ from .openblas_env import numpy
 np: Any = ModuleType("numpy")
 np.__dict__.update(vars(numpy))
 
-__all__ = ["KNOWN", "SILENT", "choose", "constant", "fp_error", "fp_state", "np", "set_fp_state", "silenced",
+__all__ = ["KNOWN", "SILENT", "choose", "clip", "constant", "fp_error", "fp_state", "np", "set_fp_state", "silenced",
            "silent", "silently"]
 
 
@@ -100,6 +100,7 @@ def constant(value: bool | int | float | complex, dtype: Any) -> Array:
     return made
 
 
+clip: Any = np._core.umath.clip  # np.clip without the half of its time that it takes to get there
 _BITS = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.operands import Array
 from .allocator import keep_memory
+from .blas import times_vector
 from .compiled import loops, reductions
 from .compiled.compiler import choice
 from .compiled.layout import rows_of
@@ -20,17 +21,19 @@ from .compiled.moves import SHORT, move
 from .copies import copy_in_order
 from .kinds import anywhere, is_plain
 from .numpy import np, silently
-from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED
-from .threads import get_num_threads, in_spans, in_steps, set_num_threads
+from .sizes import BLOCK, LARGE, MIDDLE, PLENTY, SHARED
+from .threads import get_num_threads, in_spans, in_steps, in_turn, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
-           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_finite",
-           "is_worth", "pieces", "plan_of", "reverse", "set_num_threads", "total"]
+__all__ = ["AS_UFUNC", "BLOCK", "LARGE", "MIDDLE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
+           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
+           "is_finite", "is_worth", "plan_of", "reverse", "set_num_threads", "total"]
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
 # Those that do with real and imaginary parts the same.
 PAIRWISE = {np.add, np.subtract, np.negative, np.positive}
+# The ufunc that is all a forward computes of floats, and what it is given; None where it is more.
+AS_UFUNC: dict[Any, Callable[..., tuple[Any, Sequence[Any]] | None]] = {}
 FEW_PARTS, SHORT_PART = 64, 16  # arrays that are joined one by one, of pieces that are at least so many elements
 # NumPy's own that call the C library, or branch, for each element.
 SLOW = {np.logaddexp, np.log1p, np.sign, np.deg2rad, np.rad2deg}
@@ -67,11 +70,6 @@ def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
     if array.flags.c_contiguous:
         return array.reshape(-1)
     return array[(0,) * array.ndim] if not any(array.strides) else None
-
-
-def pieces(part: slice) -> list[slice]:
-    """Return slices of at most PIECE elements that together are `part`."""
-    return [slice(start, min(start + PIECE, part.stop)) for start in range(part.start, part.stop, PIECE)]
 
 
 def part_of(value: Any, part: slice) -> Any:
@@ -150,8 +148,10 @@ def join(arrays: Sequence[Array], dim: int) -> Any:
     return out
 
 
-def _apply_by_numpy(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],
+def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...],
                     out: Array) -> bool:
+    if function in AS_UFUNC and out.dtype.char in "fd" and (found := AS_UFUNC[function](*arrays, *settings)):
+        (function, arrays), settings = found, ()
     direct = isinstance(function, np.ufunc)
     vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
     if any(v is None for v in vectors):
@@ -171,28 +171,28 @@ def _in_pieces(function: Callable[..., Any], vectors: Sequence[Any], settings: t
     direct = isinstance(function, np.ufunc)
 
     def work(part: slice) -> None:
+        given = [part_of(v, part) for v in vectors]
         if direct:
-            function(*[part_of(v, part) for v in vectors], out=target[part])
-            return
-        for piece in pieces(part):
-            target[piece] = function(*[part_of(v, piece) for v in vectors], *settings)
+            function(*given, out=target[part])
+        else:
+            target[part] = function(*given, *settings)
 
-    in_spans(target.size, work)
+    in_turn(target.size, 1, work, direct)
     return True
 
 
-def _in_rows(function: Callable[..., Any], arrays: Sequence[Array], out: Array) -> None:
+def _in_rows(function: Callable[..., Any], arrays: Sequence[Any], out: Array) -> None:
     """Call `function(*arrays, out=out)` for parts of the first dimension, if there are enough of them."""
     n = out.shape[0]
     if n < loops.FEW:
         function(*arrays, out=out)
         return
-    cut = [a.ndim == out.ndim and a.shape[0] == n for a in arrays]
+    cut = [isinstance(a, np.ndarray) and a.ndim == out.ndim and a.shape[0] == n for a in arrays]
 
     def work(part: slice) -> None:
         function(*[a[part] if c else a for a, c in zip(arrays, cut)], out=out[part])
 
-    in_spans(n, work)
+    in_turn(n, out.size // n, work, True)
 
 
 def evaluate(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],
@@ -254,13 +254,12 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
     targets = [None if o is None else o.reshape(-1) for o in outs]
 
     def work(part: slice) -> None:
-        for piece in pieces(part):
-            given = [part_of(v, piece) for v in vectors]
-            for target, found in zip(targets, rules(xp, part_of(incoming, piece), given, inputs)):
-                if target is not None:
-                    target[piece] = found
+        given = [part_of(v, part) for v in vectors]
+        for target, found in zip(targets, rules(xp, part_of(incoming, part), given, inputs)):
+            if target is not None:
+                target[part] = found
 
-    in_spans(g.size, work)
+    in_turn(g.size, 1, work)
     return outs
 
 
@@ -273,7 +272,7 @@ def total(array: Array) -> Any:
         return found.reshape(())
     vector = array.reshape(-1)
     end = vector.size // ROW * ROW
-    found = np.add.reduce(np.matmul(vector[:end].reshape(-1, ROW), np.ones(ROW, array.dtype)), dtype=np.float64)
+    found = np.add.reduce(times_vector(vector[:end].reshape(-1, ROW), np.ones(ROW, array.dtype)), dtype=np.float64)
     return found if end == vector.size else found + np.add.reduce(vector[end:], dtype=np.float64)
 
 

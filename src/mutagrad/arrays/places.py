@@ -199,9 +199,11 @@ def _take_by_numpy(array: Array, rows: Array, dim: int, out: Array) -> None:
     if out.size < large.LARGE or not out.shape[0]:
         np.take(array, rows, dim, out, "clip")
     elif dim:
-        large.in_spans(len(array), lambda part: np.take(array[part], rows, dim, out[part], "clip"))
+        each = out.size // len(array)
+        large.in_turn(len(array), each, lambda part: np.take(array[part], rows, dim, out[part], "clip"), True)
     else:
-        large.in_spans(rows.size, lambda part: np.take(array, rows[part], 0, out[part], "clip"))
+        each = out.size // rows.size
+        large.in_turn(rows.size, each, lambda part: np.take(array, rows[part], 0, out[part], "clip"), True)
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

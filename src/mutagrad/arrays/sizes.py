@@ -7,5 +7,5 @@ PLENTY = 1 << 17  # the same for a function that is one of NumPy's
 # Elements that work of several steps is given at once, measured with normalisation, attention and gelu: they lie in the
 # cache that the cores share. With fewer, threads spend their time handing the interpreter lock over.
 BLOCK = 1 << 17
-PIECE = BLOCK  # the same for elementwise functions of several steps
+PIECE = 1 << 15  # the same for one thread, in the cache of its core
 SHARED = 1 << 15  # elements from which a compiled loop is worth several threads

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.operands import Array
 from . import parallel as large
+from .blas import times_vector
 from .compiled import reductions
 from .kinds import is_frozen
 from .numpy import np
@@ -124,7 +125,7 @@ def _one_by_one(a: Array) -> Any:
     """Sum the same for so few that their order does not matter: by BLAS, unless calling it takes longer than adding."""
     outer, n, inner = a.shape
     if outer == 1 or n * inner >= 1024:
-        return np.matmul(np.ones(n, a.dtype), a)
+        return times_vector(np.ones(n, a.dtype), a)
     return np.add.reduce(a if n <= 2 * FEW else _without_gaps(a, [1]), 1, a.dtype)
 
 
@@ -136,12 +137,12 @@ def _along(a: Array) -> Any:
     if a.size >= SHARED and n >= 2 * FEW and (found := reductions.reduce("sum", a, (1,))) is not None:
         return found  # BLAS's threads, for as many, take longer to wake than to add
     if n <= 2 * PIECE:  # in several sums side by side, as along a row BLAS and einsum both do
-        return np.matmul(a, np.ones(n, a.dtype))
+        return times_vector(a, np.ones(n, a.dtype))
     each = _divisor(n)
     if each < FEW:
         return row_sums(a)
     groups = a.reshape(-1, each)
-    return _along(np.matmul(groups, np.ones(each, a.dtype)).reshape(rows, -1).astype(np.float64, copy=False))
+    return _along(times_vector(groups, np.ones(each, a.dtype)).reshape(rows, -1).astype(np.float64, copy=False))
 
 
 @cache

@@ -28,11 +28,13 @@ from itertools import pairwise
 from operator import methodcaller
 from queue import SimpleQueue
 from threading import RLock
+from time import perf_counter
 from typing import Any
 
 from ..base.errors import BadValue
 from ..base.modes import OTHER_KIND, mode
 from .numpy import SILENT, fp_error, set_fp_state, silent
+from .sizes import BLOCK, PIECE
 
 HEAD_START = 0.1  # how much more the calling thread does: the others have to wake first
 
@@ -207,3 +209,31 @@ def in_steps(count: int, step: int, work: Callable[[slice], Any], threads: bool 
     if not threads or count <= 1:
         return span(slice(0, count))
     return [found for part in in_spans(count, span) for found in part]
+
+
+# Seconds of one thread's work from which others are woken: until they run, and have told that they are done, it could
+# have made several passes over a million elements.
+WORTH = 4e-4
+
+
+def in_turn(count: int, each: int, work: Callable[[slice], Any], whole: bool = False) -> None:
+    """Call `work` for slices that cover range(count) items of `each` elements, as many at a time as fit the cache.
+
+    How long the first of them took says whether several threads are worth it: then slices are larger, as whoever has
+    done one step waits for the interpreter's lock. `whole`: it is one step, and what is left need not be cut at all.
+    """
+    def steps(start: int, stop: int, step: int) -> None:
+        for at in range(start, stop, step):
+            work(slice(at, min(at + step, stop)))
+
+    first = min(max(PIECE // max(each, 1), 1), count)
+    begin = perf_counter()
+    silent().run(work, slice(0, first))
+    rest = count - first
+    if rest <= 0:
+        return
+    if (perf_counter() - begin) * rest > WORTH * first:
+        step = rest if whole else max(BLOCK // each, 1)
+        in_spans(rest, lambda part: steps(first + part.start, first + part.stop, step))
+    else:
+        silent().run(steps, first, count, rest if whole else first)

@@ -11,7 +11,6 @@ from typing import Any
 from ..arrays import np
 from ..arrays.kinds import anywhere, is_plain
 from ..arrays.numpy import silently
-from ..arrays.parallel import total
 from ..arrays.sums import MANY
 from ..base.errors import BadSeed
 from ..base.modes import mode
@@ -49,7 +48,7 @@ def nan_found(what: str, writer: Writer | None) -> None:
 
 
 def has_nan(array: Array) -> bool:
-    """Return whether there is a nan among floats; of many, by their sum, which is finite as a rule if there is none.
+    """Return whether there is a nan among floats; of many, by the least of them, which is nan if one is.
 
     Of short floats the bits tell: those of nan are above those of infinity.
     """
@@ -58,9 +57,8 @@ def has_nan(array: Array) -> bool:
         if char in INFINITY:
             return bool((array.view(np.uint16) & np.uint16(0x7FFF)).max() > INFINITY[char])
         if char in "fdFD":
-            found = silently(total, array if char in "fd" else array.view(array.real.dtype))
-            if found == found:
-                return False
+            least = silently(np.minimum.reduce, (array if char in "fd" else array.view(array.real.dtype)).reshape(-1))
+            return bool(least != least)
     return anywhere(np.isnan(array))
 
 

@@ -113,7 +113,8 @@ ABOUT_TYPES = {"cast_float", "nextafter", "normal", "to_device"}
 
 
 # What NumPy converts float16 for, element by element; the result is the same.
-ONE_BY_ONE = {np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum}
+ONE_BY_ONE = {np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.equal,
+              np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
 
 
 def forward_for(op: Op, dtype: Any) -> Any:

@@ -19,7 +19,7 @@ from ...arrays.compiled.moves import move
 from ...arrays.dlpack import borrow
 from ...arrays.kinds import IN_USE, is_plain, moved
 from ...arrays.numpy import constant, silenced, silent, silently
-from ...arrays.parallel import LARGE, in_spans, in_steps
+from ...arrays.parallel import LARGE, in_steps, in_turn
 from ...base.device import CPU, device as Device, names_meta, place_named
 from ...base.errors import (
     BadArgument,
@@ -384,7 +384,7 @@ def _fill(array: Array, value: Any) -> None:
         array.fill(value)
     elif not move(array, np.asarray(value, array.dtype)):
         vector = array.reshape(-1)
-        in_spans(vector.size, lambda part: vector[part].fill(value))
+        in_turn(vector.size, 1, lambda part: vector[part].fill(value), True)
 
 
 def _ones(shape: tuple[int, ...], dtype: Any) -> Any:

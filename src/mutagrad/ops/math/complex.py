@@ -12,7 +12,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.allocator import keep_memory
 from ...arrays.kinds import is_plain
-from ...arrays.parallel import LARGE, in_spans
+from ...arrays.parallel import LARGE, in_turn
 from ...base.errors import DTypeError, NotSupported, ShapeError
 from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
@@ -132,7 +132,7 @@ def _joined(a: Array, b: Array) -> Any:
     def work(part: slice) -> None:
         vector[part].real, vector[part].imag = (p[part] for p in parts)
 
-    in_spans(out.size, work)
+    in_turn(out.size, 1, work, True)
     return out
 
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from math import log as _ln, pi
+from math import inf, log as _ln, pi
 from typing import Any
 
 from ...arrays import np, quotients
 from ...arrays.bfloat16 import SHORT, converted
 from ...arrays.copies import small_window
 from ...arrays.kinds import is_plain, perhaps
-from ...arrays.numpy import at_least, at_most, choose, silently
-from ...arrays.parallel import LARGE
+from ...arrays.numpy import at_least, at_most, choose, clip, silently
+from ...arrays.parallel import AS_UFUNC, LARGE
 from ...arrays.places import nonzero
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
@@ -312,6 +312,15 @@ def _clamp(a: Array, low: Any, high: Any) -> Any:
     return at_most(a, high) if low is None else at_least(a, low) if high is None else np.clip(a, low, high)
 
 
+AS_UFUNC.update({
+    relu.op.forward: lambda a: (clip, (a, 0, inf)),
+    clamp_values.op.forward: lambda a, low, high: (clip, (a, -inf if low is None else low, inf if high is None else high)),
+    **{f.op.forward: lambda a, ufunc=ufunc: (ufunc, (a,)) for f, ufunc in (
+        (floor, np.floor), (ceil, np.ceil), (trunc, np.trunc))},
+    round_values.op.forward: lambda a, decimals: None if decimals else (np.rint, (a,)),
+    pow_values.op.forward: lambda a, b: None if b.ndim or b != 2 else (np.square, (a,))})
+
+
 def _share(xp: Any, g: Any, loses: Any, ties: Any) -> Any:
     """Where two are equal, each gets half: the subgradient that PyTorch takes."""
     return xp.where(ties, g * 0.5, xp.where(loses, 0.0, g))
@@ -340,7 +349,7 @@ def _lerp(a: Array, b: Array, w: Array) -> Any:
     step, near = b - a, np.abs(w) < 0.5
     if not w.ndim and is_plain(w):
         return a + w * step if near else b - step * (1 - w)
-    return np.where(near, a + w * step, b - step * (1 - w))
+    return choose(near, a + w * step, b - step * (1 - w))
 
 
 # ---------------------------------------------------------------------------------------- comparisons, logic, bits

@@ -10,7 +10,8 @@ from ...arrays import np
 from ...arrays.compiled import gates
 from ...arrays.compiled.library import rows_of
 from ...arrays.kinds import is_plain
-from ...arrays.numpy import at_least, at_most, choose, silently
+from ...arrays.numpy import at_least, at_most, choose, clip, silently
+from ...arrays.parallel import AS_UFUNC
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadValue, DTypeError, ShapeError, bad_choice
 from ...base.operands import Array
@@ -60,6 +61,7 @@ leaky_relu_values = elementwise("leaky_relu", _leaky_relu, settings=("slope",),
                                 x=lambda xp, g, x, slope: _leaky_slope(xp, g, x, slope))
 hardtanh_values = elementwise("hardtanh", lambda a, low, high: np.clip(a, low, high), settings=("low", "high"),
                               x=lambda xp, g, x, low, high: g * xp.slope((x > low) & (x < high), x))
+AS_UFUNC[hardtanh_values.op.forward] = lambda a, low, high: (clip, (a, low, high))
 hardsigmoid_values = elementwise("hardsigmoid", lambda a: np.clip(a + 3, 0, 6) / 6,
                                  x=lambda xp, g, x: xp.where((x > -3) & (x < 3), g / 6, 0.0))
 hardswish_values = elementwise("hardswish", lambda a: a * np.clip(a + 3, 0, 6) / 6,

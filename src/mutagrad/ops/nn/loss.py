@@ -7,7 +7,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.kinds import anywhere, extremes, perhaps
-from ...arrays.numpy import silently
+from ...arrays.numpy import at_most, silently
 from ...base.errors import BadArgument, BadValue, DTypeError, bad_choice, may_need_much
 from ...base.operands import Array
 from ...core.codegen import elementwise
@@ -96,7 +96,7 @@ def _huber(a: Array, b: Array, delta: float, scale: float) -> Any:
     if a.dtype.kind == "c":
         raise TypeError  # the slope of a size is no clamped difference there; it becomes the usual error about types
     size = np.abs(a - b)
-    near = np.minimum(size, delta)
+    near = at_most(size, delta)
     return near * (size - 0.5 * near) * scale
 
 

@@ -18,10 +18,11 @@ from typing import Any
 from ...arrays.compiled import draws as compiled_draws, rejection
 from ...arrays.compiled.library import find_for
 from ...arrays.kinds import raw as np
+from ...arrays.numpy import choose
 from ...arrays.threads import in_steps
 
 GROUP = 16
-STEP = 1 << 9  # groups that are turned into normal numbers at a time, while they are in the cache
+STEP = 1 << 12  # groups that are turned into normal numbers at a time, while they are in the cache
 
 _LOGARITHM = (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
               2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)
@@ -31,6 +32,7 @@ _LN2 = (-2.12194440e-4, 0.693359375)  # in two parts, of which the second is exa
 _QUARTER_PI = (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)  # in three, with its sign changed
 _PER_QUARTER_PI = np.float32(1.27323954473516)
 _ROOT_HALF = np.float32(0.707106781186547524)
+_SIGN = np.int32(-1 << 31)
 _ONE, _MINUS_TWO, _TURN = np.float32(1), np.float32(-2), np.float32(2 * math.pi)
 
 
@@ -80,7 +82,7 @@ def logarithm(x: Any) -> Any:
     x = (bits & 0x007FFFFF | 0x3F000000).view(np.float32)  # from 1/2 to 1
     small = x < _ROOT_HALF
     power -= small
-    x = x - _ONE + np.where(small, x, np.float32(0))
+    x = x - _ONE + choose(small, x, np.float32(0))
     wide = x.astype(np.float64)
     square = x * x
     y = (_polynomial(_LOGARITHM, wide).astype(np.float32) * x).astype(np.float64)
@@ -104,10 +106,12 @@ def sine_and_cosine(x: Any) -> tuple[Any, Any]:
     cosine = (c * z - 0.5 * z).astype(np.float32) + _ONE
     s = (_polynomial(_SINE, z).astype(np.float32) * square).astype(np.float64)
     sine = (s * wide + wide).astype(np.float32)
-    swapped = part & 2 != 0
-    up = np.where(swapped, cosine, sine)
-    along = np.where(swapped, sine, cosine)
-    return np.where(part & 4, -up, up), np.where((part - 2) & 4, along, -along)
+    sine, cosine = sine.view(np.int32), cosine.view(np.int32)
+    swapped = (part << 30 >> 31) & (sine ^ cosine)
+    up, along = sine ^ swapped, cosine ^ swapped
+    up ^= (part & 4) << 29  # the bit of the sign
+    along ^= ~(part - 2) << 29 & _SIGN
+    return up.view(np.float32), along.view(np.float32)
 
 
 def singles(uniform: Any, mean: float, std: float) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from ...arrays import np, parallel as large, sums
 from ...arrays.bfloat16 import DIRECT, SHORT
 from ...arrays.compiled import reductions as compiled, rows as row_loops
-from ...arrays.kinds import is_frozen, is_spread, perhaps
+from ...arrays.kinds import is_frozen, is_plain, is_spread, perhaps
 from ...arrays.running import accumulate
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, DTypeError, NotSupported, may_need_much
@@ -610,6 +610,12 @@ def cumprod(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None
 def _norm2(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.dtype.char in "fd" and (found := compiled.reduce("squares", a, dims, keepdim)) is not None:
         return np.sqrt(found).astype(a.dtype, copy=False)
+    first = a.ndim - len(dims)
+    if (a.dtype.char in "fd" and a.size >= _MANY and a.flags.c_contiguous and is_plain(a)
+            and sorted(dims) == list(range(first, a.ndim))):
+        rows = a.reshape(*a.shape[:first], -1)
+        found = np.sqrt(sums.row_sums(rows, rows)).astype(a.dtype, copy=False)
+        return found.reshape(kept_shape(a.shape, dims)) if keepdim else found
     return np.sqrt(_wide_sum(_squared_size(a), dims, keepdim)).astype(a.real.dtype, copy=False)
 
 

@@ -13,7 +13,6 @@ from ...base.operands import Array
 from ...core.op import RAW
 
 COMPILED: dict[Callable[..., Any], Callable[..., Any]] = {}  # loops for the same work, by what does it with NumPy
-BLOCK = 1 << 17  # elements of which several arrays fit the cache of one core, and which are worth a call
 SHORT = 48  # elements up to which rows are worked on column by column: NumPy starts anew for each row
 
 
@@ -67,9 +66,9 @@ def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims:
     outer, n, inner = product(shape[:dim]), product(shape[dim:end]), product(shape[end:])
     cubes = [a.reshape(outer, product(a.shape[dim:end]), *((inner,) if inner > 1 else ())) for a in (*arrays, out)]
     if inner == 1 and n <= SHORT:
-        large.in_steps(outer, BLOCK // n + 1, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
+        large.in_turn(outer, n, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
     else:  # rows side by side are not cut apart: NumPy takes twice as long over pieces of a row of memory
-        large.in_steps(outer, BLOCK // (n * inner) + 1, lambda rows: work(1, *(c[rows] for c in cubes)))
+        large.in_turn(outer, n * inner, lambda rows: work(1, *(c[rows] for c in cubes)))
     return out
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.compiled import reductions as compiled
 from ...arrays.kinds import anywhere, extremes, is_plain
+from ...arrays.numpy import choose
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.operands import Array
@@ -57,7 +58,7 @@ METHODS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue co
 def _nansum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.dtype.char in "fd" and (found := compiled.reduce("not nan", a, dims, keepdim)) is not None:
         return found.astype(a.dtype, copy=False)
-    return RAW.sum(np.where(np.isnan(a), a.dtype.type(0), a), dims, keepdim)
+    return RAW.sum(choose(a == a, a, a.dtype.type(0)), dims, keepdim)
 
 
 nansum_dims = primitive("nansum", _nansum, settings=("dims", "keepdim"),
