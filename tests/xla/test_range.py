@@ -47,6 +47,14 @@ def test_an_index_that_is_out_of_range_is_an_error(name: str) -> None:
     assert len(step.retraces) == 1
 
 
+@pytest.mark.parametrize("divide", [lambda a, b: a // b, lambda a, b: a % b, lambda a, b: mg.fmod(a, b)], ids=["//", "%", "fmod"])
+def test_an_integer_divided_by_zero(divide: Any) -> None:
+    step, a = mg.compile(divide), mg.tensor([7, -7])
+    assert step(a, mg.tensor([2, 3])).tolist() == divide(a, mg.tensor([2, 3])).tolist()
+    with pytest.raises(ZeroDivisionError, match="divided by zero"):
+        step(a, mg.tensor([2, 0]))
+
+
 def test_what_does_not_run_is_not_checked() -> None:
     step = mg.compile(lambda i: mg.cond(i < 4, lambda: X[i, 0] * 1, lambda: X[0, 0] - 1))
     assert [step(mg.tensor(i)).item() for i in (3, 9)] == [9, -1]

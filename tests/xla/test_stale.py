@@ -75,6 +75,17 @@ def test_what_is_exchanged_in_a_library_is_noticed(owner: Any, name: str, other:
     assert compiled(x).item() == pytest.approx(step(x).item()) != before[0]
 
 
+def test_the_precision_of_products_is_part_of_a_program() -> None:
+    step, x = mg.compile(lambda x: x @ x), mg.ones(2, 2)
+    try:
+        for precision in ("highest", "high", "highest", "medium"):
+            mg.set_float32_matmul_precision(precision)
+            assert step(x).tolist() == [[2, 2], [2, 2]]
+    finally:
+        mg.set_float32_matmul_precision("highest")
+    assert len(step.retraces) == 3
+
+
 def test_what_is_frozen_is_not_taken_for_new() -> None:
     numbers = [[2.0]]
     compiled = mg.compile(lambda x: x * numbers[0][0])
@@ -395,6 +406,45 @@ def a_learning_rate_of_an_optimizer_of_the_users_own() -> Any:
     return step, lambda: optimizer.param_groups[0].update(lr=3.0)
 
 
+def _own(settings: dict[str, Any], factor: Callable[[dict[str, Any], dict[str, Any]], float]) -> tuple[Any, Any, Any]:
+    """A step of an optimizer of the user's own, the optimizer and its parameter."""
+    class Plain(mg.optim.Optimizer):
+        def step(self, closure: Any = None) -> Any:
+            with mg.no_grad():
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        p.copy_(-p.grad * factor(group, self.state[p]))
+
+    w = mg.ones(1).requires_grad_()
+    optimizer = Plain([w], settings)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        return w.detach().clone()
+
+    return step, optimizer, w
+
+
+@change
+def several_numbers_of_an_optimizer_of_the_users_own() -> Any:
+    step, optimizer, _ = _own({"betas": (2.0, 1.0)}, lambda group, state: group["betas"][0])
+    return step, lambda: optimizer.param_groups[0].update(betas=(3.0, 1.0))
+
+
+@change
+def containers_of_an_optimizer_of_the_users_own() -> Any:
+    step, optimizer, _ = _own({"scales": {"a": [2.0]}}, lambda group, state: group["scales"]["a"][0])
+    return step, lambda: optimizer.param_groups[0]["scales"]["a"].__setitem__(0, 3.0)
+
+
+@change
+def state_of_an_optimizer_of_the_users_own() -> Any:
+    step, optimizer, w = _own({}, lambda group, state: state.get("k", 2.0))
+    return step, lambda: optimizer.state[w].update(k=3.0)
+
+
 def _descent(hooked: Callable[[Any], Any]) -> tuple[Callable[..., Any], Change]:
     w = mg.ones(1).requires_grad_()
     optimizer = mg.optim.SGD([w], lr=1.0)
@@ -436,6 +486,12 @@ def an_environment_variable_that_appears() -> Any:
 def a_global_by_its_name() -> Any:
     globals()["NUMBER"] = 2.0
     return lambda x: x * globals()["NUMBER"], lambda: globals().update(NUMBER=3.0)
+
+
+@change
+def a_global_that_is_asked_for_by_its_name_and_appears() -> Any:
+    globals().pop("NOT_THERE", None)
+    return lambda x: x * globals().get("NOT_THERE", 2.0), lambda: globals().update(NOT_THERE=3.0)
 
 
 @change
@@ -516,6 +572,39 @@ def a_proxy_of_a_dict() -> Any:
     table = {"a": 2.0}
     proxy = types.MappingProxyType(table)
     return lambda x: x * proxy["a"], lambda: table.update(a=3.0)
+
+
+@change
+def an_attribute_of_a_class_of_dicts() -> Any:
+    class Table(dict[str, float]):
+        k = 2.0
+
+        def __missing__(self, key: str) -> float:
+            return self.k
+
+    table = Table()
+    return lambda x: x * table["a"], setting(Table, "k")
+
+
+@change
+def an_attribute_of_a_list() -> Any:
+    class Numbers(list[float]):
+        k = 2.0
+
+        def total(self) -> float:
+            return sum(self) * self.k
+
+    numbers = Numbers([1.0])
+    return lambda x: x * numbers.total(), setting(numbers, "k")
+
+
+@change
+def a_function_for_each_class() -> Any:
+    @functools.singledispatch
+    def scaled(x: Any) -> Any:
+        return x * 2
+
+    return lambda x: scaled(x), lambda: scaled.register(mg.Tensor)(lambda x: x * 3)
 
 
 @change

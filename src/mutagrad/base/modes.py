@@ -228,6 +228,7 @@ def keeps_modes(function: F) -> F:
 
 
 UNRECORDED, RECORDED = {"recorded": False}, {"recorded": True}
+PRECISION = ["highest"]  # of products of float32, on devices that have others: see set_float32_matmul_precision
 # How forward mode runs the reverse that it differentiates. Its adjoints stand for any, so none of them is zero for
 # good: what is infinite stays so. (A zero tangent stays zero all the same: that is the second sweep's.)
 FORWARD = {"strong_zeros": False}

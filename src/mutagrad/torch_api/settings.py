@@ -5,10 +5,10 @@ import warnings
 
 from ..base.device import CPU, META, device, known, names_meta, place_named
 from ..base.errors import BadArgument, BadValue
-from ..base.modes import amend, mode
+from ..base.modes import PRECISION, amend, mode
 from ..core.dtypes import dtype, dtype_of_class, set_default_dtype
 
-_deterministic, _warn_only, _precision, _warn_always = False, False, "highest", False
+_deterministic, _warn_only, _warn_always = False, False, False
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -73,29 +73,30 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Remember it: products of float32 are computed in float32, which is what "highest" means.
+    """Allow products of float32 to be less exact on devices that have faster ones: "high" or "medium".
+
+    On a CPU they are computed in float32, which is what "highest" means.
 
     >>> import mutagrad as mg
     >>> mg.set_float32_matmul_precision("highest")
     >>> mg.get_float32_matmul_precision()
     'highest'
     """
-    global _precision
     if precision not in ("highest", "high", "medium"):
         warnings.warn(f"set_float32_matmul_precision: {precision!r} is none of highest, high, medium; "
                       "nothing is changed", UserWarning, stacklevel=2)
         return
-    _precision = precision
+    PRECISION[0] = precision
 
 
 def get_float32_matmul_precision() -> str:
-    """Return what was set: "highest", "high" or "medium". Products are as exact as float32 all the same.
+    """Return what was set: "highest", "high" or "medium".
 
     >>> import mutagrad as mg
     >>> mg.get_float32_matmul_precision()
     'highest'
     """
-    return _precision
+    return PRECISION[0]
 
 
 def set_default_device(device: device | str | int | None) -> None:

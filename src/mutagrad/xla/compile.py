@@ -17,7 +17,7 @@ import numpy
 from ..arrays.xla import rules  # noqa: F401  what NumPy's functions mean
 from ..arrays.xla.memory import NotTraced, XArray
 from ..base.errors import MutagradError, NotSupported
-from ..base.modes import mode
+from ..base.modes import PRECISION, mode
 from ..base.provenance import describe, to_user
 from ..base.pytree import tree_flatten
 from ..core.dtypes import get_default_dtype
@@ -229,7 +229,7 @@ def _shared(leaves: list[Any]) -> Any:
 def _modes() -> Any:
     now = mode.now
     return (now.recorded, now.strong_zeros, now.anomaly, now.inference, now.cast is None, now.autocast_dtype,
-            now.device, get_default_dtype())
+            now.device, get_default_dtype(), PRECISION[0])
 
 
 def _keep_on_disk() -> None:

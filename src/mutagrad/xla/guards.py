@@ -15,7 +15,7 @@ from ..nn.hooks import CHANGES
 from .asked import position
 from .flat import OURS_TO_COMPARE, Comparison
 from .items import GONE, Attribute, Item, Reading, contents, is_empty, same_value, size, told
-from .notes import NOTHING, Notes, snapshot
+from .notes import NOTHING, Notes, is_users, snapshot
 from .unchanged import Unchanged
 
 
@@ -45,6 +45,8 @@ class Guards(Notes):
         for optimizer in self.optimizers:
             for p, kept in optimizer.state.items():  # which the step may have made: for good
                 self.note(Item(optimizer.state, p, kept, "an optimizer's state"), optimizer)
+                if isinstance(kept, dict) and is_users(type(optimizer).__module__):
+                    self.note(Item(kept, contents, contents(kept), "an optimizer's state, what is in it"), optimizer)
                 for key, value in kept.items() if isinstance(kept, dict) else ():
                     self.note(Item(kept, key, value, f"an optimizer's {key}"), optimizer)
         self.changed += [f"{item.name}, which is advanced" if item.key is position else

@@ -57,7 +57,7 @@ NOTHING = numpy.zeros(0, numpy.uint64)
 
 
 @functools.cache
-def _is_users(module: str) -> bool:
+def is_users(module: str) -> bool:
     finders = {(f if isinstance(f, type) else type(f)).__module__ for f in sys.meta_path}  # see what is imported
     return (module.partition(".")[0] not in _LIBRARIES and module not in finders
             and not module.startswith("namedtuple_"))
@@ -120,7 +120,7 @@ class Notes:
         if event == "c_call":
             if argument in LOOKUPS:
                 self.see_lookup(frame)
-            elif argument in CLOCKS and (asking := asked_by(frame, _is_users)) is not None:
+            elif argument in CLOCKS and (asking := asked_by(frame, is_users)) is not None:
                 self.clocks.setdefault(CLOCKS[argument], (asking.f_code, asking.f_lasti))
             return
         if event != "call":
@@ -133,7 +133,7 @@ class Notes:
             self.see_module(frame.f_locals["self"])
         elif code.co_filename in OURS:
             return
-        elif _is_users(frame.f_globals.get("__name__") or ""):
+        elif is_users(frame.f_globals.get("__name__") or ""):
             given = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
             arguments = {name: frame.f_locals.get(name) for name in given}
             mark = code, id(arguments[given[0]]) if given else 0
@@ -159,8 +159,11 @@ class Notes:
         for name in (*code.co_names, *texts):
             if name in sys.modules and name not in variables:
                 self.see_value(sys.modules[name], name)
-        for name in texts & variables.keys() if "globals" in code.co_names else ():
-            self.see(variables, name, name)
+        for name in texts if "globals" in code.co_names else ():
+            if name in variables:
+                self.see(variables, name, name)
+            else:
+                self.note(Item(variables, name, GONE, name))
         for name, value in arguments.items():
             self.see_value(value, name)
             for attribute in code.co_names if "AttributeError" in code.co_names else ():
@@ -191,7 +194,7 @@ class Notes:
 
     def see_lookup(self, frame: FrameType) -> None:
         """A call of getattr, hasattr or vars, by the user or on behalf of the user."""
-        if asked_by(frame, _is_users) is None:
+        if asked_by(frame, is_users) is None:
             return
         found = arguments_of(frame)
         value, name = found[0] if found else UNKNOWN, found[1] if len(found) > 1 else UNKNOWN
@@ -205,7 +208,7 @@ class Notes:
 
     def objects_seen(self) -> list[Any]:
         return [v for v in self.seen.values()
-                if _is_users((v if isinstance(v, type) else type(v)).__module__) and not isinstance(v, TensorBase)]
+                if is_users((v if isinstance(v, type) else type(v)).__module__) and not isinstance(v, TensorBase)]
 
     def see_absent(self, value: Any, name: str) -> None:
         """An attribute that may be asked for and is not there, but could be later."""
@@ -230,7 +233,7 @@ class Notes:
 
     def see_environment(self, frame: FrameType) -> None:
         """A method of os.environ that is asked for one of its entries, or for all."""
-        if asked_by(frame, _is_users) is None:
+        if asked_by(frame, is_users) is None:
             return
         environ = frame.f_locals["self"]
         data = environ._data
@@ -283,10 +286,13 @@ class Notes:
         elif isinstance(value, FunctionType):
             if value.__code__.co_filename not in OURS:
                 self.seen[id(value)] = value
+            if isinstance(registry := getattr(value, "registry", None), MappingProxyType):  # of a singledispatch
+                self.see_value(registry, name)
         else:
             self.seen[id(value)] = value
             if isinstance(value, (dict, list, tuple, deque, set, frozenset, MappingProxyType)):
                 self.see_items(value, name)
+                self.see_attributes(value, name, self.names)
             elif not self.see_special(value, name):
                 self.see_attributes(value, name, self.names)
 
@@ -336,7 +342,9 @@ class Notes:
 
     def see_attributes(self, value: Any, name: str, names: set[str]) -> None:
         """Those attributes of an object, a class or a module that have one of these names, wherever they stand."""
-        if isinstance(value, (Module, FunctionType, dict, list, tuple, deque, set, frozenset, MappingProxyType)):
+        if isinstance(value, (Module, FunctionType, tuple, frozenset, MappingProxyType)):
+            return
+        if isinstance(value, (dict, list, deque, set)) and not is_users(type(value).__module__):
             return
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _LIBRARIES:
             return self.see_library(value, vars(value), name, names)
@@ -346,7 +354,7 @@ class Notes:
         elif isinstance(own, dict):
             for key in self.asked_of(value, own, names):
                 self.see(own, key, f"{name}.{key}", value)
-        if _is_users(kind.__module__):
+        if is_users(kind.__module__):
             self.see_value(kind, kind.__name__)
             self.see_instance(value, own, name, names)
 
@@ -373,7 +381,7 @@ class Notes:
         if not isinstance(value, (TensorBase, ModuleType)):
             self.note(Item(value, Attribute("__class__"), type(value), f"{name}.__class__"))
         for kind in type(value).__mro__:
-            for key in names & vars(kind).keys() if _is_users(kind.__module__) else ():
+            for key in names & vars(kind).keys() if is_users(kind.__module__) else ():
                 found = vars(kind)[key]
                 if type(found) is MemberDescriptorType:
                     held = getattr(value, key, GONE)
@@ -386,7 +394,7 @@ class Notes:
         """Attributes of a class, also those of classes that it inherits from and that may hide them later."""
         below: list[type] = []
         for one in kind.__mro__:
-            if not _is_users(one.__module__):
+            if not is_users(one.__module__):
                 continue
             for key in names & vars(one).keys():
                 found = vars(one)[key]
@@ -410,7 +418,7 @@ class Notes:
                 if "forward" in vars(kind):
                     forward = vars(kind)["forward"]
                     self.note(Item(self.table(kind), "forward", forward, f"{kind.__name__}.forward"), kind)
-            if _is_users(type(module).__module__):
+            if is_users(type(module).__module__):
                 self.see_value(type(module), type(module).__name__)
             for table in modules._TABLES:
                 found = module.__dict__.get(table, {})
@@ -433,8 +441,10 @@ class Notes:
             for k, p in enumerate(group["params"]):
                 self.note(Item(group["params"], k, p, f"{name}'s parameters"))
             for key, value in group.items():
-                if type(value) in PLAIN:
+                if type(value) in PLAIN or type(value) is tuple:
                     self.watched[id(group), key] = Item(group, key, value, f"{name}'s {key}")
+                if key != "params" and is_users(type(optimizer).__module__):
+                    self.see_value(value, f"{name}'s {key}")
         self.optimizers.append(optimizer)
         self.modules[id(optimizer)] = optimizer, snapshot(optimizer)
 

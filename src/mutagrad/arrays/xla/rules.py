@@ -16,7 +16,7 @@ import jax.scipy.special as special
 import numpy
 from jax import lax
 
-from ...base.modes import call_with
+from ...base.modes import PRECISION, call_with
 from ..numpy import fp_error, silently
 from ..twins import ABOUT, LIKE, VIEWS
 from .memory import (
@@ -262,7 +262,7 @@ def _matmul(ufunc: Any, a: Any, b: Any) -> Any:
     results = a.size // max(inner, 1) * (b.size // max(inner, 1))
     if ufunc is numpy.matmul and a.ndim <= 2 and b.ndim <= 2 and _is_long(a, inner, results):
         return _in_parts(a.reshape(-1, inner), b.reshape(inner, -1)).reshape(*a.shape[:-1], *b.shape[1:])
-    more = {} if ufunc is not numpy.matmul else {"precision": PRECISION[0]}
+    more = {} if ufunc is not numpy.matmul else {"precision": precision()}
     return function(a, b, **more).astype(types[-1])
 
 
@@ -279,8 +279,8 @@ def _in_parts(a: Any, b: Any) -> Any:
     size = 1 << (inner.bit_length() // 2)
     whole = inner - inner % size
     parts = jnp.einsum("mqc,qcn->qmn", a[:, :whole].reshape(a.shape[0], -1, size),
-                       b[:whole].reshape(-1, size, b.shape[1]), precision=PRECISION[0]).sum(0)
-    return parts + jnp.matmul(a[:, whole:], b[whole:], precision=PRECISION[0])
+                       b[:whole].reshape(-1, size, b.shape[1]), precision=precision()).sum(0)
+    return parts + jnp.matmul(a[:, whole:], b[whole:], precision=precision())
 
 
 def all_short(*arrays: Any) -> list[Any]:
@@ -289,7 +289,12 @@ def all_short(*arrays: Any) -> list[Any]:
     return [] if any(f is None or f.dtype != found[0].dtype for f in found) else found
 
 
-PRECISION: list[Any] = [lax.Precision.HIGHEST]  # of products of float32, as mutagrad.set_float32_matmul_precision says
+_PRECISIONS = {"highest": lax.Precision.HIGHEST, "high": lax.Precision.HIGH, "medium": lax.Precision.DEFAULT}
+
+
+def precision() -> Any:
+    """Return how exact products of float32 are, as mutagrad.set_float32_matmul_precision says."""
+    return _PRECISIONS[PRECISION[0]]
 
 
 def _reduced(ufunc: Any, inputs: Any, settings: dict[str, Any]) -> Any:
@@ -507,7 +512,7 @@ def _einsum(spec: Any, *arrays: Any, optimize: Any = True, **settings: Any) -> A
     dtype = numpy.result_type(*(a.dtype for a in arrays))
     given = [_as(a, dtype) for a in arrays]
     found = _long_product(spec, *given) if len(given) == 2 and isinstance(spec, str) else None
-    return jnp.einsum(spec, *given, precision=PRECISION[0]) if found is None else found
+    return jnp.einsum(spec, *given, precision=precision()) if found is None else found
 
 
 def _long_product(spec: str, a: Any, b: Any) -> Any:
@@ -534,7 +539,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     if short := all_short(a, b):
         return jnp.tensordot(short[0], short[1], axes, preferred_element_type=numpy.float32)
     dtype = numpy.result_type(a.dtype, b.dtype)
-    return jnp.tensordot(_as(a, dtype), _as(b, dtype), axes, precision=PRECISION[0])
+    return jnp.tensordot(_as(a, dtype), _as(b, dtype), axes, precision=precision())
 
 
 def _joined(function: Rule) -> Rule:

@@ -12,7 +12,7 @@ from typing import Any
 from ...arrays import np, quotients
 from ...arrays.bfloat16 import SHORT, converted
 from ...arrays.copies import small_window
-from ...arrays.kinds import is_plain, perhaps
+from ...arrays.kinds import check_range, is_plain, perhaps, unknown
 from ...arrays.numpy import at_least, at_most, choose, clip, silently
 from ...arrays.parallel import AS_UFUNC, LARGE
 from ...arrays.places import nonzero
@@ -62,10 +62,16 @@ RAW.zeros_like = np.zeros_like
 
 def _divisible(name: str, function: Callable[..., Array]) -> Any:
     """Integers have no infinity to give: PyTorch refuses what NumPy makes 0. Booleans are not divided."""
+    def error(_: Any, where: Any) -> DivisionByZero:
+        return DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero",
+                              why="integers have no infinity", fix="x.float() / y, or y.clamp(min=1)", where=where)
+
     def check(a: Array, b: Array) -> None:
-        if b.dtype.kind in "iu" and a.size and quotients.has_zero(b):
-            raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero",
-                                 why="integers have no infinity", fix="x.float() / y, or y.clamp(min=1)")
+        if b.dtype.kind in "iu" and a.size:
+            if unknown(b):
+                check_range((b == 0).astype(np.int8), 0, 0, error)
+            elif quotients.has_zero(b):
+                raise error(0, None)
         if b.dtype.kind == "b":
             raise TypeError  # it becomes the usual error about types
 

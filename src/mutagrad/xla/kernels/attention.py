@@ -9,7 +9,7 @@ import numpy
 from jax import lax
 
 from ...arrays.xla.memory import XArray, unwrap, wrap
-from ...arrays.xla.rules import PRECISION, all_short, place_among
+from ...arrays.xla.rules import all_short, place_among, precision
 from ...core.op import kernel
 from ...ops.nn.attention import Plan
 
@@ -21,7 +21,7 @@ def on_gpu(place: Any) -> bool:
 
 
 def _product(a: Any, b: Any) -> Any:
-    return jnp.matmul(a, b, precision=PRECISION[0])
+    return jnp.matmul(a, b, precision=precision())
 
 
 def _later(shape: tuple[int, ...]) -> Any:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 
-from ...arrays.xla.rules import PRECISION
+from ...arrays.xla.rules import precision
 from ...ops.nn.resample import Taps
 from ...ops.nn.sliding import Sizes
 from .lowering import lowered, transposed
@@ -16,7 +16,7 @@ from .lowering import lowered, transposed
 
 def _convolved(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     return lax.conv_general_dilated(x, weight, stride, [(p, p) for p in padding], rhs_dilation=dilation,
-                                    feature_group_count=groups, precision=PRECISION[0])
+                                    feature_group_count=groups, precision=precision())
 
 
 @lowered("conv")

@@ -18,7 +18,7 @@ import numpy
 from jax import lax
 
 from ...arrays.xla.memory import XArray, unwrap, wrap
-from ...arrays.xla.rules import PRECISION, place_among
+from ...arrays.xla.rules import place_among, precision
 from ...core.op import kernel
 from ...ops.nn.recurrent import Plan
 
@@ -64,7 +64,7 @@ def _packed(table: Any, at: Layout) -> Any:
 
 
 def _product(a: Any, b: Any) -> Any:
-    return jnp.matmul(a, b, precision=PRECISION[0])
+    return jnp.matmul(a, b, precision=precision())
 
 
 # ---------------------------------------------------------------------------------------------------------------- steps
