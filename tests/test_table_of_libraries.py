@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -89,6 +90,21 @@ def test_a_suite_without_tests_has_no_row(tmp_path: Path, monkeypatch: pytest.Mo
     given = argparse.Namespace(suites=tmp_path, torch=False, limit=1)
     with pytest.raises(SystemExit, match="x: no tests ran"):
         runner.run_suite(Library("x", "1", tests="tests"), Path(sys.executable), given)
+
+
+def test_runs_at_the_same_time_keep_each_others_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, one, other = tmp_path / "results.json", *(library.name for library in LIBRARIES[:2])
+    row = {"version": "1", "passed": 3, "failed": 0, "compared": True, "reasons": []}
+
+    def found(*_: object) -> dict[str, object]:
+        results.write_text(json.dumps({other: row}))
+        return row
+    for name, value in {"WORK": tmp_path, "RESULTS": results, "DOCUMENT": tmp_path / "libraries.md", "run_suite": found,
+                        "environment": lambda *_: Path(sys.executable)}.items():
+        monkeypatch.setattr(runner, name, value)
+    monkeypatch.setattr(sys, "argv", ["libraries", one])
+    runner.main()
+    assert json.loads(results.read_text()).keys() == {one, other}
 
 
 def test_a_suite_that_was_stopped_says_after_how_long() -> None:

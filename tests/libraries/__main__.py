@@ -226,13 +226,14 @@ def main() -> None:
         parser.error(f"no such library: {', '.join(sorted(unknown))}")
     WORK.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and what they start, ignore it
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for library in LIBRARIES:
         if given.names and library.name not in given.names:
             continue
         python = environment(library, False)
         found = run_script if library.script else run_suite
-        results[library.name] = {"version": library.version, **found(library, python, given)}
+        row = {"version": library.version, **found(library, python, given)}
+        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}  # another run may have written meanwhile
+        results[library.name] = row
         print(library.name, results[library.name], flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         DOCUMENT.write_text(document(results), encoding="utf-8")
