@@ -941,7 +941,6 @@ NOT_COMPARED = {"random", "F.rrelu(x)"}  # families, or calls: what they draw di
 
 # Why calls that contain a text take more than three times as long as PyTorch.
 SHARED = "the gradient is a copy of what backward() was given; PyTorch lets them share memory"
-TURNED = "channels are brought to the front for the loop, and back to the end in the result; PyTorch's loops go over them"
 FEW_US = "a call of a few microseconds: what is checked and recorded around NumPy's is Python"
 ONE_BY_ONE = "the C library's function, one element at a time"
 REASONS = {
@@ -958,9 +957,6 @@ REASONS = {
     "torch.stack([x, y]) backward": SHARED,
     "x.split(256, 1) backward": SHARED,
     "torch.vstack": SHARED,
-    "(last": TURNED,
-    "last.": TURNED,
-    "turned.flip": "the result lies in C order; PyTorch leaves it in the order of the operand, and so copies in one line",
     "unfold(1, 16, 8) backward": "windows that overlap are added by position; PyTorch adds the slices of each place in them",
     "torch.linalg.det(many4)": "NumPy's calls of LAPACK, a small matrix each; PyTorch solves them by its own loop",
     "tile": FEW_US,

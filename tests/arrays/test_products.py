@@ -7,6 +7,7 @@ import pytest
 import mutagrad as mg
 from mutagrad.arrays import blas, products
 from mutagrad.arrays.compiled import compiler, gemm
+from mutagrad.ops.linalg import products as equations
 
 
 def array(*shape: int, seed: int = 0) -> np.ndarray:
@@ -134,3 +135,17 @@ def test_a_contraction_with_nothing_left_on_one_side_has_its_shape(equation: str
     found = mg.einsum(equation, x, y)
     assert np.array_equal(found.detach().numpy(), np.einsum(equation, a, b))
     assert mg.autograd.gradcheck(lambda x, y: mg.einsum(equation, x, y), (x, y))
+
+
+def test_an_equation_is_read_once_for_shapes_that_need_nothing_done() -> None:
+    known = equations._read_before
+    known.clear()
+    x, y = mg.rand(3, 4, 5), mg.rand(5, 2)
+    for _ in range(2):
+        assert mg.allclose(mg.einsum("bij,jk->bik", x, y), x @ y)
+    assert list(known) == [("bij,jk->bik", (3, 4, 5), (5, 2))]
+    assert mg.allclose(mg.einsum("bij,jk->bik", x, y[:1]), x.sum(2, keepdim=True) @ y[:1])  # a size of 1 is repeated
+    assert mg.einsum("ii,ij->j", mg.eye(5), y).shape == (2,) and mg.einsum("ij,k->k", y, mg.ones(3)).shape == (3,)
+    assert len(known) == 1
+    with pytest.raises(RuntimeError):
+        mg.einsum("bij,jk->bik", x, mg.rand(4, 2))

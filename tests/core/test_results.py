@@ -82,3 +82,20 @@ def test_several_outs_are_checked_before_any_is_written() -> None:
     with pytest.raises(RuntimeError):
         mg.sort(mg.tensor([3.0, 1.0]), out=(values, mg.empty(5, dtype=mg.bool)))
     assert values.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("size", [2, 400])
+@pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_"])
+def test_in_place_by_one_element(name: str, size: int) -> None:
+    """Its own, or another's; in the types that stay."""
+    for element in (lambda y: y[0, 1], lambda y: mg.tensor(2.5), lambda y: mg.tensor(3), lambda y: mg.tensor(2.5, dtype=mg.float64)):
+        found = []
+        for written in (True, False):
+            x = (mg.arange(size * size).reshape(size, size) / size + 1.0).requires_grad_()
+            factor = mg.tensor(1.5, requires_grad=True)
+            y = x * factor
+            y = getattr(y, name)(element(y)) if written else getattr(y, name[:-1])(element(y))
+            y.mean().backward()
+            found.append((y.detach(), x.grad, factor.grad))
+        for a, b in zip(*found):
+            assert a.dtype is mg.float32 and mg.allclose(a, b, rtol=1e-4)

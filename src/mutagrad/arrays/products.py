@@ -1,8 +1,9 @@
 """Products of matrices that OpenBLAS, left to itself, takes longer over than it needs to."""
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base.operands import Array
 from .allocator import keep_memory
@@ -48,36 +49,54 @@ def _shared(a: Array, b: Array) -> Any:
     return out
 
 
+class _Product(NamedTuple):
+    """How an einsum is one product: for each factor the order of its dimensions and the shape that it has then.
+
+    `turned`: the second one's rows are its columns. Last the shape of what is found, and an order for its dimensions.
+    """
+
+    left: tuple[tuple[int, ...], tuple[int, ...]]
+    right: tuple[tuple[int, ...], tuple[int, ...]]
+    turned: bool
+    shape: tuple[int, ...]
+    order: tuple[int, ...] | None
+
+
 def contract(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> Any:
     """Return the einsum of two arrays as one product; None where it is none. All letters are in the result or twice."""
     if len(arrays) != 2 or any(type(a) is not np.ndarray for a in arrays):
         return None
     keep_memory()
-    left, right = terms
+    plan = _plan(*terms, result, arrays[0].shape, arrays[1].shape)
+    if plan.__class__ is not _Product:
+        return _side_by_side(terms, result, arrays) if plan else None
+    a, b = (v.transpose(order).reshape(shape) for v, (order, shape) in zip(arrays, plan[:2]))
+    found = multiply(a, b.swapaxes(-2, -1) if plan.turned else b)
+    found = found if found.shape == plan.shape else found.reshape(plan.shape)
+    return found if plan.order is None else found.transpose(plan.order)
+
+
+@lru_cache(1024)
+def _plan(left: str, right: str, result: str, left_shape: tuple[int, ...],
+          right_shape: tuple[int, ...]) -> _Product | bool:
+    """Return how the einsum is one product; if it is none, whether nothing is summed."""
     batch = [c for c in left if c in right and c in result]
     summed = [c for c in left if c in right and c not in result]
     rows, columns = ([c for c in own if c not in other] for own, other in ((left, right), (right, left)))
-    sizes = {c: n for term, a in zip(terms, arrays) for c, n in zip(term, a.shape)}
+    sizes = {**dict(zip(left, left_shape)), **dict(zip(right, right_shape))}
     if not summed:
-        return _side_by_side(terms, result, arrays)
+        return True
     if batch and not (rows and columns):
-        return None
-    a = _in_order(arrays[0], left, (batch, rows, summed), sizes)
-    if right[-1] in summed:
-        b = _in_order(arrays[1], right, (batch, columns, summed), sizes).swapaxes(-2, -1)
-    else:
-        b = _in_order(arrays[1], right, (batch, summed, columns), sizes)
-    order, found = [*batch, *rows, *columns], multiply(a, b)
-    if found.shape != (shape := tuple([sizes[c] for c in order])):
-        found = found.reshape(shape)
-    return found if order == list(result) else found.transpose([order.index(c) for c in result])
+        return False
 
+    def laid_out(term: str, first: list[str], second: list[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        order = tuple([term.index(c) for c in (*batch, *first, *second)])
+        return order, (*[sizes[c] for c in batch], *[prod(sizes[c] for c in group) for group in (first, second)])
 
-def _in_order(a: Array, term: str, groups: tuple[list[str], ...], sizes: dict[str, int]) -> Any:
-    """The array with its dimensions in this order, those of the last two groups each as one."""
-    batch, rows, columns = groups
-    turned = a.transpose([term.index(c) for group in groups for c in group])
-    return turned.reshape([sizes[c] for c in batch] + [prod(sizes[c] for c in group) for group in (rows, columns)])
+    turned, found = right[-1] in summed, [*batch, *rows, *columns]
+    other = laid_out(right, columns, summed) if turned else laid_out(right, summed, columns)
+    return _Product(laid_out(left, rows, summed), other, turned, tuple([sizes[c] for c in found]),
+                    None if found == list(result) else tuple([found.index(c) for c in result]))
 
 
 def _side_by_side(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> Any:

@@ -400,7 +400,7 @@ def _in_place_code(op: Op) -> str:
     arrays = [f"a{i}" for i in range(len(names))]
     fits = "\n                and ".join([
         "a0 is target._array", "(a0.dtype.char in 'fd' or a0.dtype.kind == 'f' and a0.size < PLENTY)", _ONE_EACH,
-        *(f"({x} is SCALAR_OPERAND or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
+        *(f"({x} is SCALAR_OPERAND or not a{i}.ndim or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
     return "\n".join([
         head, "    target = input", f"    given = ({inputs},)", "    if isinstance(target, Tensor):",
         *(f"    {line}" for line in _coerce_code(op, "raise", True)),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...arrays import np, sums
 from ...arrays.bfloat16 import SHORT, rounded, widened
-from ...arrays.kinds import is_plain
+from ...arrays.kinds import is_plain, share_memory
 from ...arrays.numpy import silenced
 from ...arrays.products import contract, multiply
 from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError
@@ -318,10 +318,16 @@ def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...
 _einsum = variadic("einsum", None, _einsum_reverse, True)
 
 
+# By equation and shapes: the terms and the result, where operands are multiplied as they are.
+_read_before: dict[tuple[Any, ...], tuple[tuple[str, ...], str]] = {}
+_MANY = 1024
+
+
 def _einsum_recorded(terms: tuple[str, ...], result: str, tensors: tuple[TensorBase, ...]) -> Any:
     """Every letter of a term stands in the result or in another term, so each adjoint is an einsum again."""
     found = _einsum_arrays(terms, result, tuple(x._array for x in tensors))
-    whole = isinstance(found, np.ndarray) and found.flags.c_contiguous and found.flags.owndata
+    whole = isinstance(found, np.ndarray) and found.flags.c_contiguous and (
+        found.flags.owndata or not any(share_memory(found, x._array) for x in tensors))
     out = make(found if whole else np.array(found, order="C"))
     if mode.grad and any(x._storage.writer is not None for x in tensors):
         node = new_node(_einsum, *linked(tensors))
@@ -393,7 +399,10 @@ def einsum(equation: Any, *operands: Any) -> Any:
     if not isinstance(equation, str):
         raise BadArgument(f"einsum: the equation must be a string, not {type(equation).__name__}",
                           fix='mutagrad.einsum("ij,jk->ik", x, y)')
-    tensors = tuple(tensor_argument(x, "einsum") for x in tensors)
+    tensors = tuple([tensor_argument(x, "einsum") for x in tensors])
+    key = equation, *[x._array.shape for x in tensors]
+    if (known := _read_before.get(key)) is not None:
+        return _einsum_recorded(*known, tensors)
     terms, result = _parse(equation, tensors)
     sizes: dict[str, int] = {}
     for s, x in zip(terms, tensors):
@@ -413,7 +422,12 @@ def einsum(equation: Any, *operands: Any) -> Any:
     if len(ready) == 1:
         s, x = ready[0]
         return permute(x, *(s.index(c) for c in result)) if s != result else x
-    return _einsum_recorded(tuple(s for s, _ in ready), result, tuple(x for _, x in ready))
+    found = tuple(s for s, _ in ready)
+    if all(x is given for (_, x), given in zip(ready, tensors)):
+        if len(_read_before) >= _MANY:
+            _read_before.clear()
+        _read_before[key] = found, result
+    return _einsum_recorded(found, result, tuple(x for _, x in ready))
 
 
 def _plain(s: str, x: TensorBase, sizes: dict[str, int]) -> tuple[str, TensorBase]:

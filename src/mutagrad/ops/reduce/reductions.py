@@ -11,6 +11,7 @@ from ...arrays.kinds import is_frozen, is_plain, is_spread, perhaps
 from ...arrays.running import accumulate
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, DTypeError, NotSupported, may_need_much
+from ...base.modes import mode
 from ...base.operands import Array
 from ...base.sockets import socket
 from ...core.codegen import primitive
@@ -476,6 +477,13 @@ def pick(kind: type[return_types.Results], x: Tensor, dim: int, where: Array, ke
     """Return the values at these positions along a dimension, one for each row, and the positions."""
     if not x._array.ndim:
         return kind(RECORDED.clone(x), make(where.reshape(())))
+    array = x._array
+    if (x._storage.writer is None or not mode.grad) and where.size < large.MIDDLE and is_plain(array, where):
+        index = [np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - d)) for d, n in enumerate(where.shape)]
+        index[dim] = where
+        values = array[tuple(index)]  # without history: what gather does, but for looking at all it may be given
+        kept = where.shape if keepdim else where.shape[:dim] + where.shape[dim + 1:]
+        return kind(make(values.reshape(kept)), make(where.reshape(kept)))
     values, indices = gather(x, dim, make(where)), make(where)
     if not keepdim:
         shape = tuple(n for i, n in enumerate(x._array.shape) if i != dim)
