@@ -5,13 +5,16 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from itertools import count as count_from
 
 import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.arrays import blas, parallel as large
+from mutagrad.arrays import blas, parallel as large, threads as pool
+from mutagrad.arrays.sizes import PIECE
 
 needs_openblas = pytest.mark.skipif(blas._library() is None, reason="NumPy has another BLAS here")
 
@@ -94,11 +97,29 @@ assert dict(os.environ) == before
     assert found.stdout.strip() == str(wanted)
 
 
-def test_pieces_cover_what_they_are_cut_from() -> None:
-    found = large.pieces(slice(5, 5 + 2 * large.PIECE + 1))
-    assert [p.start for p in found] == [5, 5 + large.PIECE, 5 + 2 * large.PIECE]
-    assert found[-1].stop == 6 + 2 * large.PIECE
-    assert large.pieces(slice(3, 3)) == []
+@pytest.mark.parametrize("seconds", [0, 0.01])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(("count", "each"), [(0, 1), (7, 1), (PIECE + 1, 1), (9 * PIECE, 1), (1000, 1000), (5, 10**6)])
+def test_work_in_turn_covers_everything_once(count: int, each: int, whole: bool, seconds: float) -> None:
+    seen: list[int] = []
+
+    def work(part: slice) -> None:
+        seen.extend(range(part.start, part.stop))
+        time.sleep(seconds)
+
+    large.in_turn(count, each, work, whole)
+    assert sorted(seen) == list(range(count))
+
+
+@pytest.mark.parametrize(("seconds", "shared"), [(1e-6, False), (1e-2, True)])
+def test_only_slow_work_is_given_to_other_threads(seconds: float, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    clock = count_from(0.0, seconds)
+    monkeypatch.setattr(pool, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(pool, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(pool, "in_spans", lambda n, work: asked.append(n))
+    large.in_turn(8 * PIECE, 1, lambda part: None)
+    assert asked == ([7 * PIECE] if shared else [])
 
 
 def test_attention_is_the_same_on_several_threads() -> None:

@@ -232,7 +232,7 @@ def in_turn(count: int, each: int, work: Callable[[slice], Any], whole: bool = F
     rest = count - first
     if rest <= 0:
         return
-    if (perf_counter() - begin) * rest > WORTH * first:
+    if get_num_threads() > 1 and (perf_counter() - begin) * rest > WORTH * first:
         step = rest if whole else max(BLOCK // each, 1)
         in_spans(rest, lambda part: steps(first + part.start, first + part.stop, step))
     else:

@@ -296,7 +296,8 @@ def _clamp(a: Array, low: Any, high: Any) -> Any:
 
 AS_UFUNC.update({
     relu.op.forward: lambda a: (clip, (a, 0, inf)),
-    clamp_values.op.forward: lambda a, low, high: (clip, (a, -inf if low is None else low, inf if high is None else high)),
+    clamp_values.op.forward: lambda a, low, high: (
+        clip, (a, -inf if low is None else low, inf if high is None else high)),
     **{f.op.forward: lambda a, ufunc=ufunc: (ufunc, (a,)) for f, ufunc in (
         (floor, np.floor), (ceil, np.ceil), (trunc, np.trunc))},
     round_values.op.forward: lambda a, decimals: None if decimals else (np.rint, (a,)),
