@@ -15,8 +15,8 @@ from .threads import in_spans
 FEW_ROWS = range(2, 33)  # rows on the left for which a product from the other side is faster
 LARGE = 1 << 18  # elements of the right factor from which that pays
 WORTH_SHARING = 1 << 23  # multiplications in a batch that are worth several threads
-# Multiplications in a product that OpenBLAS spreads over its threads, and from which it does that well: these sleep, and
-# whoever waits for them spins meanwhile. Products of some ten millions took it ten times as long as one thread does.
+# Multiplications in a product that OpenBLAS spreads over its threads, and from which it does that well: they sleep, and
+# who waits for them spins meanwhile. Products of some ten millions took it ten times as long as one thread does.
 SPREAD, SMALL = 1 << 18, 1 << 25
 
 

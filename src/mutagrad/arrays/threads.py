@@ -216,24 +216,31 @@ def in_steps(count: int, step: int, work: Callable[[slice], Any], threads: bool 
 WORTH = 4e-4
 
 
-def in_turn(count: int, each: int, work: Callable[[slice], Any], whole: bool = False) -> None:
+def in_turn(count: int, each: int, work: Callable[[slice], Any], whole: bool = False, fixed: bool = False) -> None:
     """Call `work` for slices that cover range(count) items of `each` elements, as many at a time as fit the cache.
 
-    How long the first of them took says whether several threads are worth it: then slices are larger, as whoever has
-    done one step waits for the interpreter's lock. `whole`: it is one step, and what is left need not be cut at all.
+    For work on each item by itself. How long the first slice took says whether several threads are worth it: then
+    slices are larger, as whoever has done a step waits for the interpreter's lock. `whole`: there is one step, and what
+    is left need not be cut at all. `fixed`: where it is cut is the same whatever the clock says, for sums.
     """
     def steps(start: int, stop: int, step: int) -> None:
-        for at in range(start, stop, step):
-            work(slice(at, min(at + step, stop)))
+        while start < stop:
+            end = start + step if stop - start - step > step // 8 else stop  # few would be computed in another way
+            work(slice(start, end))
+            start = end
 
-    first = min(max(PIECE // max(each, 1), 1), count)
+    first = max((BLOCK if fixed else PIECE) // max(each, 1), 1)
+    first = first if count - first > first // 8 else count
     begin = perf_counter()
     silent().run(work, slice(0, first))
-    rest = count - first
-    if rest <= 0:
+    seconds, rest = perf_counter() - begin, count - first
+    if not rest:
         return
-    if get_num_threads() > 1 and (perf_counter() - begin) * rest > WORTH * first:
-        step = rest if whole else max(BLOCK // each, 1)
-        in_spans(rest, lambda part: steps(first + part.start, first + part.stop, step))
-    else:
+    if get_num_threads() == 1 or seconds * rest < WORTH * first:
         silent().run(steps, first, count, rest if whole else first)
+    elif whole:
+        in_spans(rest, lambda part: work(slice(first + part.start, first + part.stop)))
+    else:
+        step = first if fixed else max(BLOCK // max(each, 1), 1)
+        blocks = -(-rest // step)
+        in_spans(blocks, lambda part: steps(first + part.start * step, min(first + part.stop * step, count), step))
