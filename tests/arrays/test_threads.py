@@ -124,7 +124,7 @@ def test_only_slow_work_is_given_to_other_threads(
     asked: list[int] = []
     clock(seconds)
     monkeypatch.setattr(pool, "get_num_threads", lambda: 2)
-    monkeypatch.setattr(pool, "in_spans", lambda n, work: asked.append(n))
+    monkeypatch.setattr(pool, "in_spans", lambda n, work: [asked.append(n)])
     large.in_turn(8 * PIECE, 1, lambda part: None, True)
     assert asked == ([7 * PIECE] if shared else [])
 
