@@ -24,6 +24,22 @@ def test_casts_of_many(source: str, to: str) -> None:
         np.testing.assert_array_equal(found, a.astype(to))
 
 
+def test_halves_are_converted_exactly() -> None:
+    """All of them to float32; and back what lies on either side of the middle between two of them, and there."""
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    finite = halves[np.isfinite(halves)]
+    for some in (finite, halves):
+        np.testing.assert_array_equal(converted(some, np.dtype(np.float32)).view(np.int32), some.astype(np.float32).view(np.int32))
+    steps = np.sort(np.abs(finite)).astype(np.float64)
+    middle = ((steps[1:] + steps[:-1]) / 2).astype(np.float32)
+    near = np.concatenate([np.nextafter(middle, np.float32(0)), middle, np.nextafter(middle, np.float32(1e9)), finite.astype("f")])
+    beyond = np.array([65519, 65520, 1e30, np.inf, np.nan, 1e-30, -0.0], np.float32)
+    for some in (near, -near, np.concatenate([near, beyond])):
+        with np.errstate(all="ignore"):
+            expected = some.astype(np.float16)
+        np.testing.assert_array_equal(converted(some, np.dtype(np.float16)).view(np.int16), expected.view(np.int16))
+
+
 @pytest.mark.parametrize("kernels", ["numpy", "auto"])
 def test_between_short_types(kernels: str) -> None:
     pytest.importorskip("ml_dtypes")

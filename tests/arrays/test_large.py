@@ -1,6 +1,7 @@
 """Ways that only large inputs take give what the plain ways give."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,58 @@ def test_choices_between_a_tensor_and_a_number(dtype: Any) -> None:
         assert found.dtype is dtype and mg.equal(found.detach(), expected)
         grad, = mg.autograd.grad(found, x, mg.ones_like(found))
         assert grad.dtype is dtype and mg.equal(grad, (expected != 0).to(dtype))
+
+
+@pytest.mark.parametrize(("name", "given"), [
+    ("relu", ()), ("clamp", (-1, 1)), ("clamp", (None, 0.5)), ("clamp", (0.5, None)), ("floor", ()), ("ceil", ()), ("trunc", ()),
+    ("round", ()), ("square", ())])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_functions_that_are_one_ufunc(name: str, given: Any, dtype: Any) -> None:
+    a = drawn(600, 600, dtype=dtype)
+    a[0, :6] = np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5
+    function = mg.nn.functional.relu if name == "relu" else getattr(mg, name)
+    for part in (np.s_[:], np.s_[5:-5, 5:-5], np.s_[:, ::2]):
+        x = mg.tensor(a)[part]
+        expected = np.stack([function(row, *given).numpy() for row in x])
+        np.testing.assert_array_equal(function(x, *given).numpy(), expected)
+        if name != "square":
+            assert getattr(x, name + "_")(*given) is x
+            np.testing.assert_array_equal(x.numpy(), expected)
+
+
+@pytest.mark.parametrize("shape", [(200, 300), (300, 130), (3, 130, 70)])
+def test_triangles(shape: tuple[int, ...]) -> None:
+    a = drawn(*shape)
+    a.flat[5] = np.nan
+    for diagonal in (-400, -65, -64, -1, 0, 1, 63, 64, 65, 400):
+        np.testing.assert_array_equal(mg.tensor(a).tril(diagonal).numpy(), np.tril(a, diagonal))
+        np.testing.assert_array_equal(mg.tensor(a).triu(diagonal).numpy(), np.triu(a, diagonal))
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((300, 200), 0), ((7, 50, 130), 1)])
+def test_running_sums_side_by_side(shape: tuple[int, ...], dim: int) -> None:
+    a = drawn(*shape, dtype=np.float32)
+    np.testing.assert_array_equal(mg.tensor(a).cumsum(dim).numpy(), np.cumsum(a, dim, np.float64).astype("f"))
+    x = mg.tensor(a, requires_grad=True)
+    x.cumsum(dim).sum().backward()
+    left = np.arange(shape[dim], 0, -1, dtype=np.float32).reshape([-1 if d == dim else 1 for d in range(len(shape))])
+    np.testing.assert_array_equal(x.grad.numpy(), np.broadcast_to(left, shape))
+
+
+def test_erf_of_many() -> None:
+    a = np.linspace(-6, 6, 10_001).astype(np.float32)
+    expected = np.array([math.erf(v) for v in a.tolist()])
+    np.testing.assert_allclose(mg.tensor(a).erf().numpy(), expected, 5e-7)
+    a[:4] = np.nan, np.inf, -np.inf, 1e-40
+    np.testing.assert_allclose(mg.tensor(a).erf().numpy()[:4], [np.nan, 1, -1, 1.1283792e-40], 1e-3)
+
+
+@pytest.mark.parametrize("dims", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_norms(dims: Any, keepdim: bool) -> None:
+    a = drawn(70, 1030, dtype=np.float32)
+    found = mg.tensor(a).norm(dim=dims, keepdim=keepdim)
+    np.testing.assert_allclose(found.numpy(), np.sqrt(np.square(a.astype("d")).sum(dims, keepdims=keepdim)), 1e-6)
 
 
 @pytest.mark.parametrize("n", [16, 17, 31, 33, 100, 257])

@@ -6,12 +6,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count as count_from
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.arrays import blas, parallel as large
+from mutagrad.arrays import blas, parallel as large, threads as pool
+from mutagrad.arrays.sizes import PIECE
 
 needs_openblas = pytest.mark.skipif(blas._library() is None, reason="NumPy has another BLAS here")
 
@@ -94,11 +97,62 @@ assert dict(os.environ) == before
     assert found.stdout.strip() == str(wanted)
 
 
-def test_pieces_cover_what_they_are_cut_from() -> None:
-    found = large.pieces(slice(5, 5 + 2 * large.PIECE + 1))
-    assert [p.start for p in found] == [5, 5 + large.PIECE, 5 + 2 * large.PIECE]
-    assert found[-1].stop == 6 + 2 * large.PIECE
-    assert large.pieces(slice(3, 3)) == []
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets how long work takes that is timed."""
+    def choose(seconds: float) -> None:
+        ticks = count_from(0.0, seconds)
+        monkeypatch.setattr(pool, "perf_counter", lambda: next(ticks))
+
+    return choose
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 1.0])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(("items", "each"), [
+    (0, 1), (7, 1), (PIECE + 1, 1), (9 * PIECE, 1), (9 * PIECE + 5, 1), (1000, 1000), (5, 10**6)])
+def test_work_in_turn_covers_everything_once(items: int, each: int, whole: bool, seconds: float, clock: Any) -> None:
+    clock(seconds)
+    times = np.zeros(items, int)
+    large.in_turn(items, each, lambda part: np.add(times[part], 1, out=times[part]), whole)
+    assert (times == 1).all()
+
+
+@pytest.mark.parametrize(("seconds", "shared"), [(1e-6, False), (1e-2, True)])
+def test_only_slow_work_is_given_to_other_threads(
+        seconds: float, shared: bool, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    clock(seconds)
+    monkeypatch.setattr(pool, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(pool, "in_spans", lambda n, work: [asked.append(n)])
+    large.in_turn(8 * PIECE, 1, lambda part: None, True)
+    assert asked == ([7 * PIECE] if shared else [])
+
+
+@pytest.mark.parametrize("rows", [65, 301])
+def test_what_is_fixed_is_cut_alike_whatever_the_clock_says(rows: int, clock: Any) -> None:
+    found = []
+    for seconds in (1e-9, 1.0):
+        clock(seconds)
+        cuts: list[tuple[int, int]] = []
+        large.in_turn(rows, 5000, lambda part: cuts.append((part.start, part.stop)), fixed=True)
+        found.append(sorted(cuts))
+    assert found[0] == found[1] and len(found[0]) > 1
+
+
+@needs_openblas
+def test_products_of_some_millions_use_one_thread(
+        threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    threads(2)
+    seen: list[int] = []
+    matmul = np.matmul
+    monkeypatch.setattr(blas.np, "matmul", lambda *given: seen.append(count()) or matmul(*given))
+    for size in (32, 128, 512):
+        a = mg.ones(size, size)
+        assert (a @ a)[0, 0] == size
+    mg.ones(2, 128, 128) @ mg.ones(2, 128, 128)
+    assert mg.ones(512, 1024).sum() == 512 * 1024
+    assert seen == [2, 1, 2, 1, 1] and count() == 2
 
 
 def test_attention_is_the_same_on_several_threads() -> None:

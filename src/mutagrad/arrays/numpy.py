@@ -119,8 +119,10 @@ def choose(mask: Array, x: Array | float, y: Array | float) -> Any:
         return np.where(mask, x, y)
     kind, out = _BITS[dtype.char], np.empty_like(mask if mask.flags.c_contiguous else larger, dtype)
     chosen = out.view(kind)
-    np.negative(mask, out=chosen, dtype=kind)  # all ones, or all zeros, whatever byte stands for True
     a, b = x.view(kind), y.view(kind)
+    if not a.ndim and not a:
+        mask, a, b = ~mask, b, a
+    np.negative(mask, out=chosen, dtype=kind)  # all ones, or all zeros, whatever byte stands for True
     if not b.ndim and not b:
         np.bitwise_and(chosen, a, out=chosen)
     else:

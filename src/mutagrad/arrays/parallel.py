@@ -21,12 +21,12 @@ from .compiled.moves import SHORT, move
 from .copies import copy_in_order
 from .kinds import anywhere, is_plain
 from .numpy import np, silently
-from .sizes import BLOCK, LARGE, MIDDLE, PLENTY, SHARED
+from .sizes import BLOCK, LARGE, MANY, MIDDLE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, in_turn, set_num_threads
 
 __all__ = ["AS_UFUNC", "BLOCK", "LARGE", "MIDDLE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
            "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
-           "is_finite", "is_worth", "plan_of", "reverse", "set_num_threads", "total"]
+           "is_finite", "is_much", "is_worth", "plan_of", "reverse", "set_num_threads", "total"]
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
@@ -47,6 +47,11 @@ def in_shares(count: int, size: int, loop: Callable[[slice], Any]) -> list[Any]:
 def is_worth(size: int) -> bool:
     """Whether an array of many elements is worth a compiled loop, or threads."""
     return size >= LARGE or choice.on
+
+
+def is_much(size: int, *arrays: Array) -> bool:
+    """The same for a function that is one of NumPy's: then more of them, unless they lie in different orders."""
+    return choice.on or size >= MANY or size >= LARGE and not all(a.flags.c_contiguous for a in arrays)
 
 
 def in_blocks(count: int, size: int, work: Callable[[slice], Any], threads: bool = True, parts: int = 1) -> list[Any]:

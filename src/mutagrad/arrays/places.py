@@ -410,11 +410,29 @@ def triangle(a: Array, diagonal: int, lower: bool) -> Any:
     if a.size <= FEW and is_plain(a):
         return np.where(_lower(*a.shape[-2:], diagonal if lower else diagonal - 1) == lower, a, np.zeros((), a.dtype))
     if a.ndim < 2 or (found := _as_moved(kernels.triangle, a.size, a)) is None:
-        return np.tril(a, diagonal) if lower else np.triu(a, diagonal)
+        return _triangle_by_strips(a, diagonal, lower)
     loop, moved = found
     out = np.empty(a.shape, a.dtype)
     n, m = a.shape[-2:]
     loop.share(a.size // m, a.size, moved.reshape(-1, n, m), diagonal, lower, out.view(moved.dtype).reshape(-1, n, m))
+    return out
+
+
+STRIP = 64  # rows of which all but a square is copied, or is zero: NumPy would choose for each element
+
+
+def _triangle_by_strips(a: Array, diagonal: int, lower: bool) -> Any:
+    n, m = a.shape[-2:]
+    out = np.zeros(a.shape, a.dtype)
+    shift = diagonal if lower else diagonal - 1  # row i of the lower triangle has the columns up to i + shift
+    for start in range(0, n, STRIP):
+        rows = slice(start, min(start + STRIP, n))
+        low, high = (min(max(row + shift + 1, 0), m) for row in (rows.start, rows.stop - 1))
+        whole, part = slice(0, low) if lower else slice(high, m), slice(low, high)
+        out[..., rows, whole] = a[..., rows, whole]
+        square = a[..., rows, part]
+        kept = _lower(rows.stop - start, high - low, start + shift - low) == lower
+        out[..., rows, part] = np.where(kept, square, np.zeros((), a.dtype))
     return out
 
 

@@ -16,7 +16,9 @@ from .threads import in_spans
 FEW_ROWS = range(2, 33)  # rows on the left for which a product from the other side is faster
 LARGE = 1 << 18  # elements of the right factor from which that pays
 WORTH_SHARING = 1 << 23  # multiplications in a batch that are worth several threads
-SMALL = 1 << 22  # multiplications in a product that OpenBLAS does not spread over threads, or not well
+# Multiplications in a product that OpenBLAS spreads over its threads, and from which it does that well: they sleep, and
+# who waits for them spins meanwhile. Products of some ten millions took it ten times as long as one thread does.
+SPREAD, SMALL = 1 << 18, 1 << 25
 
 
 def multiply(a: Array, b: Array) -> Any:
@@ -29,10 +31,14 @@ def multiply(a: Array, b: Array) -> Any:
         if (b.ndim == 2 and a.size * b.shape[1] >= gemm.WORTH and (loop := gemm.kernel(a, b)) is not None
                 and (function := product_address(a.dtype.char))):
             return on_one_thread(lambda free: gemm.run(loop, function, a, b) if free else np.matmul(a, b))
+        if b.ndim == 2 and SPREAD < a.size * b.shape[1] < SMALL:
+            return on_one_thread(lambda _: np.matmul(a, b))
     elif a.ndim > 2 and a.shape[:-2] == b.shape[:-2] and a.dtype is b.dtype and a.dtype.char in "fd":
         each = a.shape[-2] * a.shape[-1] * b.shape[-1]
         if each < SMALL and prod(a.shape[:-2]) * each >= WORTH_SHARING:
             return _shared(a, b)
+        if SPREAD < each < SMALL:
+            return on_one_thread(lambda _: np.matmul(a, b))
     return np.matmul(a, b)
 
 

@@ -12,6 +12,7 @@ from .kinds import is_frozen, is_plain, raw
 from .numpy import np
 
 BLOCK = 1 << 14  # elements whose running sums are kept in double at a time
+WIDE = 128  # elements side by side from which a step of all of them is a call: NumPy goes down each column by itself
 FEW = 32  # so few are added in their own type
 _COMPILED = {np.add: False, np.multiply: True}  # whether it is a product
 
@@ -103,6 +104,13 @@ def _of_many(ufunc: Any, a: Array, dim: int, back: bool) -> Any:
     source, target = (v.reshape(shape)[:, ::-1 if back else 1] for v in (a, out))
     if wide is a.dtype:
         ufunc.accumulate(source, 1, out=target)
+        return out
+    if inner >= WIDE:
+        carry = source[:, 0].astype(wide)
+        target[:, 0] = carry
+        for k in range(1, n):
+            ufunc(carry, source[:, k], out=carry)
+            target[:, k] = carry
         return out
     rows, step = max(BLOCK // (n * inner), 1), max(BLOCK // inner, FEW)
     for first in range(0, len(source), rows):

@@ -211,29 +211,39 @@ def in_steps(count: int, step: int, work: Callable[[slice], Any], threads: bool 
     return [found for part in in_spans(count, span) for found in part]
 
 
-# Seconds of one thread's work from which others are woken: until they run, and have told that they are done, it could
-# have made several passes over a million elements.
-WORTH = 4e-4
+# Seconds of one thread's work from which others are woken. Until they run, and have told that they are done, it could
+# have made several passes over a million elements. Where it has steps, whoever has done one may find the interpreter's
+# lock taken, and has to be woken for the next: there it is the time for as much of it as fits the cache.
+WORTH, WORTH_EACH = 4e-4, 2e-4
 
 
-def in_turn(count: int, each: int, work: Callable[[slice], Any], whole: bool = False) -> None:
-    """Call `work` for slices that cover range(count) items of `each` elements, as many at a time as fit the cache.
+def in_turn(count: int, each: int, work: Callable[[slice], Any], whole: bool = False, fixed: bool = False) -> list[Any]:
+    """Return what `work` gives for slices that cover range(count) items of `each` elements, which fit the cache.
 
-    How long the first of them took says whether several threads are worth it: then slices are larger, as whoever has
-    done one step waits for the interpreter's lock. `whole`: it is one step, and what is left need not be cut at all.
+    For work on each item by itself. How long the first slice took says whether several threads are worth it: then
+    slices are larger. `whole`: it is one step, and what is left need not be cut at all. `fixed`: where it is cut is the
+    same whatever the clock says, for sums.
     """
-    def steps(start: int, stop: int, step: int) -> None:
-        for at in range(start, stop, step):
-            work(slice(at, min(at + step, stop)))
+    def steps(start: int, stop: int, step: int) -> list[Any]:
+        found = []
+        while start < stop:
+            end = start + step if stop - start - step > step // 8 else stop  # few would be computed in another way
+            found.append(work(slice(start, end)))
+            start = end
+        return found
 
-    first = min(max(PIECE // max(each, 1), 1), count)
+    first = max((BLOCK if fixed else PIECE) // max(each, 1), 1)
+    first = first if count - first > first // 8 else count
     begin = perf_counter()
-    silent().run(work, slice(0, first))
-    rest = count - first
-    if rest <= 0:
-        return
-    if (perf_counter() - begin) * rest > WORTH * first:
-        step = rest if whole else max(BLOCK // each, 1)
-        in_spans(rest, lambda part: steps(first + part.start, first + part.stop, step))
-    else:
-        silent().run(steps, first, count, rest if whole else first)
+    found = [silent().run(work, slice(0, first))]
+    seconds, rest = perf_counter() - begin, count - first
+    if not rest:
+        return found
+    if get_num_threads() == 1 or (seconds * rest < WORTH * first if whole else seconds < WORTH_EACH):
+        return found + silent().run(steps, first, count, rest if whole else first)
+    if whole:
+        return found + in_spans(rest, lambda part: work(slice(first + part.start, first + part.stop)))
+    step = first if fixed else max(BLOCK // max(each, 1), 1)
+    parts = in_spans(-(-rest // step), lambda part: steps(
+        first + part.start * step, min(first + part.stop * step, count), step))
+    return found + [one for part in parts for one in part]

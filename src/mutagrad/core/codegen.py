@@ -213,7 +213,9 @@ def _forward_code(op: Op, given: str, typical: str, differentiable: bool, warns:
 
 def _size_code(op: Op, inputs: int) -> str:
     """When an operation goes the way for large arrays: for NumPy's own that is later, as they are one step."""
-    size = f"elements >= {'PLENTY' if op.into and op.forward not in SLOW else 'MIDDLE'} and is_worth(elements)"
+    given = ", ".join(f"a{i}" for i in range(inputs))
+    size = (f"elements >= PLENTY and is_much(elements, {given})" if op.into and op.forward not in SLOW
+            else "elements >= MIDDLE and is_worth(elements)")
     if inputs != 2:
         return size
     differ = "(a1.size != elements or elements >= 512 and a0.shape != a1.shape)"  # 512 * 512 are many
@@ -598,7 +600,7 @@ CODEGEN_GLOBALS.update(
     Node=Node, OURS=OURS, PLAIN=PLAIN, apply=large.apply, SMALL=SMALL, Storage=Storage,
     UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected, compared=compared,
     begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
-    getframe=sys._getframe, in_single=in_single, into=into, is_worth=large.is_worth,
+    getframe=sys._getframe, in_single=in_single, into=into, is_much=large.is_much, is_worth=large.is_worth,
     is_spread=_is_spread, keep=keep, in_their_order=_in_their_order, descends=descends,
     large=_large, mode=mode, ndarray=ndarray,
     new=object.__new__, next_order=next_order, no_memory=OutOfMemory.found_by, number=number,

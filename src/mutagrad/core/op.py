@@ -112,7 +112,7 @@ def variant(op: Op, dtype: Any) -> Op:
 ABOUT_TYPES = {"cast_float", "nextafter", "normal", "to_device"}
 
 
-# What NumPy converts float16 for, element by element; the result is the same.
+# What NumPy, or ml_dtypes, converts short floats for, element by element; the result is the same.
 ONE_BY_ONE = {np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.equal,
               np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
 
@@ -120,7 +120,7 @@ ONE_BY_ONE = {np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.m
 def forward_for(op: Op, dtype: Any) -> Any:
     """Return the forward for arrays of this type: what is not NumPy's own computes short floats in float32."""
     in_float32 = (dtype.char in SHORT and op.name not in ABOUT_TYPES
-                  and (not op.into or dtype.char == "e" and op.forward in ONE_BY_ONE))
+                  and (not op.into or op.forward in ONE_BY_ONE))
     return in_single(op.forward, dtype) if in_float32 else op.forward
 
 

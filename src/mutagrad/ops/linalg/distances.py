@@ -7,6 +7,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.compiled import systems
 from ...arrays.compiled.library import rows_of
+from ...arrays.products import multiply
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -60,7 +61,7 @@ def _euclidean(a: Array, b: Array, fast: bool) -> Any:
     if not fast:
         apart = a[..., :, None, :] - b[..., None, :, :]
         return np.sqrt(np.add.reduce(apart * apart, -1))
-    squares = np.matmul(a, (b * -2).swapaxes(-1, -2))
+    squares = multiply(a, (b * -2).swapaxes(-1, -2))
     squares += np.add.reduce(a * a, -1)[..., :, None]
     squares += np.add.reduce(b * b, -1)[..., None, :]
     return np.sqrt(np.maximum(squares, 0, out=squares), out=squares)

@@ -8,9 +8,10 @@ from typing import Any
 
 from ...arrays import np, sums
 from ...arrays.bfloat16 import SHORT, rounded, widened
+from ...arrays.blas import on_one_thread
 from ...arrays.kinds import is_plain, share_memory
 from ...arrays.numpy import silenced
-from ...arrays.products import contract, multiply
+from ...arrays.products import SMALL, contract, multiply
 from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError
 from ...base.modes import mode
 from ...base.operands import Array
@@ -66,7 +67,7 @@ def _integer_product(a: Array, b: Array) -> Any:
     sizes = [max(-int(v.min()), int(v.max())) for v in (a, b)]
     if sizes[0] * sizes[1] * a.shape[-1] >= 2**53:
         return np.matmul(a, b)
-    return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype, copy=False)
+    return multiply(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype, copy=False)
 
 
 def product(a: Array, b: Array) -> Any:
@@ -310,7 +311,12 @@ def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...
         if arrays[0].dtype.char in SHORT:
             return rounded(_einsum_arrays(terms, result, tuple(map(widened, arrays))), arrays[0].dtype)
         found = contract(terms, result, arrays)
-        return np.einsum(equation, *arrays, optimize=plan) if found is None else found
+        if found is not None:
+            return found
+        sizes = {c: n for term, a in zip(terms, arrays) for c, n in zip(term, a.shape)}
+        if is_plain(*arrays) and prod(sizes.values()) < SMALL:
+            return on_one_thread(lambda _: np.einsum(equation, *arrays, optimize=plan))
+        return np.einsum(equation, *arrays, optimize=plan)
     except MemoryError as error:
         raise OutOfMemory.found_by("einsum", error) from None
 

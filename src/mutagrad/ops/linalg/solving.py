@@ -6,12 +6,15 @@ function is not holomorphic, its rule has conjugates in it and is marked by `wit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 from ...arrays import lapack as matrix, np
+from ...arrays.blas import on_one_thread
 from ...arrays.kinds import all_values, perhaps
 from ...arrays.numpy import silenced
+from ...arrays.products import SMALL
 from ...arrays.scipy import has_scipy, lapack, scipy
 from ...base import return_types
 from ...base.errors import BadValue, DTypeError, LinAlgError, NotSupported, ShapeError, may_need_much
@@ -361,8 +364,10 @@ def _substitute(a: Array, b: Array, upper: bool, unit: bool) -> Any:
 
 def _solve_triangle(a: Array, b: Array, upper: bool, unit: bool) -> Any:
     if a.ndim == 2 and a.shape[0] >= SCIPY_PAYS and has_scipy() and (unit or np.diagonal(a).all()):
-        solve = scipy("linalg", "solve_triangular").solve_triangular
-        return np.ascontiguousarray(solve(a, b, lower=not upper, unit_diagonal=unit, check_finite=False))
+        solve = partial(scipy("linalg", "solve_triangular").solve_triangular, a, b, lower=not upper,
+                        unit_diagonal=unit, check_finite=False)
+        few = a.shape[0] * b.size < SMALL
+        return np.ascontiguousarray(on_one_thread(lambda _: solve(), "scipy") if few else solve())
     return _substitute(a, b, upper, unit)
 
 

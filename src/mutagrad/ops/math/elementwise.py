@@ -320,11 +320,13 @@ def _clamp(a: Array, low: Any, high: Any) -> Any:
 
 AS_UFUNC.update({
     relu.op.forward: lambda a: (clip, (a, 0, inf)),
-    clamp_values.op.forward: lambda a, low, high: (clip, (a, -inf if low is None else low, inf if high is None else high)),
+    clamp_values.op.forward: lambda a, low, high: (
+        clip, (a, -inf if low is None else low, inf if high is None else high)),
     **{f.op.forward: lambda a, ufunc=ufunc: (ufunc, (a,)) for f, ufunc in (
         (floor, np.floor), (ceil, np.ceil), (trunc, np.trunc))},
     round_values.op.forward: lambda a, decimals: None if decimals else (np.rint, (a,)),
-    pow_values.op.forward: lambda a, b: None if b.ndim or b != 2 else (np.square, (a,))})
+    pow_values.op.forward: lambda a, b: (np.power, (a, b)) if b.ndim or float(b) not in _FEW_FACTORS
+    else (np.square, (a,)) if b == 2 else None})
 
 
 def _share(xp: Any, g: Any, loses: Any, ties: Any) -> Any:

@@ -12,7 +12,7 @@ from ...arrays.compiled.library import rows_of
 from ...arrays.kinds import is_plain
 from ...arrays.numpy import at_least, at_most, choose, clip, silently
 from ...arrays.parallel import AS_UFUNC
-from ...arrays.scipy import erf as _erf
+from ...arrays.scipy import erf as _erf, polynomial
 from ...base.errors import BadValue, DTypeError, ShapeError, bad_choice
 from ...base.operands import Array
 from ...core.codegen import elementwise, primitive
@@ -538,11 +538,7 @@ def _normal_share(a: Array) -> Any:
     if a.dtype.char != "f" or a.size < _FEW:
         return 0.5 * (1 + _erf(a * math.sqrt(0.5)))
     squares = a * a
-    found = squares * np.float32(_NORMAL[0])
-    for coefficient in _NORMAL[1:-1]:
-        found += np.float32(coefficient)
-        found *= squares
-    found += np.float32(_NORMAL[-1])
+    found = polynomial(_NORMAL, squares)
     found *= a
     np.tanh(found, out=found)
     found += 1

@@ -90,7 +90,7 @@ def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: 
         if b is not None:
             np.add(final[part], b, out=final[part])
 
-    large.in_blocks(rows[0], rows[1] * rows[2], work)
+    large.in_turn(rows[0], rows[1] * rows[2], work, fixed=True)
     return out
 
 
@@ -135,7 +135,7 @@ def reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments
         block *= scale[part]
         return sums
 
-    sums = large.in_blocks(rows[0], rows[1] * rows[2], work)
+    sums = large.in_turn(rows[0], rows[1] * rows[2], work, fixed=True)
     return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
 
 
@@ -261,4 +261,4 @@ def _by_channel(plan: Plan, work: Callable[[slice], None]) -> None:
     def block(part: slice) -> None:
         work(slice(part.start * together, min(part.stop * together, channels)))
 
-    large.in_blocks(blocks, samples * together * inner, block)
+    large.in_turn(blocks, samples * together * inner, block, fixed=True)

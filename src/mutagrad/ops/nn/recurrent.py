@@ -15,6 +15,9 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from ...arrays import np
+from ...arrays.blas import on_one_thread
+from ...arrays.kinds import is_plain
+from ...arrays.products import SMALL
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
@@ -192,6 +195,14 @@ def _rnn_reverse(xp: Any, act: Any, slope: Any, g: Any, x: Any, h: Any, w: Any, 
 
 # --------------------------------------------------------------------------------------------------------- declarations
 
+def _in_steps(work: Callable[[], Any], arrays: Sequence[Any]) -> Any:
+    """Call work that is a loop of products which are too small for OpenBLAS's threads, if they are."""
+    _, states, *rest = arrays
+    if is_plain(*arrays) and states.shape[0] * max(a.size for a in rest) < SMALL:
+        return on_one_thread(lambda _: work())
+    return work()
+
+
 def _with_memory(steps: Callable[..., tuple[Any, ...]], results: int,
                  looped: Callable[..., Any] = lambda *_: None) -> Callable[..., Any]:
     """The forward: results in one array, and what the reverse needs in the list `memory`. `looped` may know both."""
@@ -200,7 +211,7 @@ def _with_memory(steps: Callable[..., tuple[Any, ...]], results: int,
         if (known := looped(*arrays, plan)) is not None:
             whole, memory[:] = known
             return whole
-        found = steps(RAW, *arrays, plan)
+        found = _in_steps(lambda: steps(RAW, *arrays, plan), arrays)
         memory[:] = found[results:]
         return pack(found[:results])
 
@@ -214,7 +225,7 @@ def _all_at_once(function: Any, reverse: Callable[..., tuple[Any, ...]],
 
     def on_arrays(*arguments: Any) -> Any:
         found = looped(*arguments)
-        return reverse(RAW, *arguments) if found is None else found
+        return _in_steps(lambda: reverse(RAW, *arguments), arguments[1:-2]) if found is None else found
 
     setattr(RAW, name, on_arrays)
 

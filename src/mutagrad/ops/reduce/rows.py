@@ -66,9 +66,9 @@ def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims:
     outer, n, inner = product(shape[:dim]), product(shape[dim:end]), product(shape[end:])
     cubes = [a.reshape(outer, product(a.shape[dim:end]), *((inner,) if inner > 1 else ())) for a in (*arrays, out)]
     if inner == 1 and n <= SHORT:
-        large.in_turn(outer, n, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
+        large.in_turn(outer, n, lambda rows: _by_columns(work, [c[rows] for c in cubes]), fixed=True)
     else:  # rows side by side are not cut apart: NumPy takes twice as long over pieces of a row of memory
-        large.in_turn(outer, n * inner, lambda rows: work(1, *(c[rows] for c in cubes)))
+        large.in_turn(outer, n * inner, lambda rows: work(1, *(c[rows] for c in cubes)), fixed=True)
     return out
 
 
