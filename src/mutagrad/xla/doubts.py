@@ -12,9 +12,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy
 
-from ..arrays.xla.memory import HOST, OUTCOMES, Cell, look_at_ended, tracing
+from ..arrays.xla.memory import HOST, OUTCOMES, Cell, Place, look_at_ended, tracing
 from ..base.modes import call_with
 from ..base.provenance import here
+
+UNTOLD = -(1 << 62)  # stands for a value that is not known
 
 
 class Doubts:
@@ -37,11 +39,22 @@ class Doubts:
         where = here()
         self.checks.setdefault((where, least, most), error)
         number = list(self.checks).index((where, least, most)) + 1
-        low, high = value.min().astype(numpy.int64), value.max().astype(numpy.int64)
         before = self.cell.value
-        failed = (before[0] == 0) & ((low < least) | (high > most))
-        found = jnp.stack([jnp.full((), number, numpy.int64), jnp.where(low < least, low, high)])
-        self.cell.value = jnp.where(failed, found, before)
+        failed, which = failing(value, least, most, self.session.place)
+        found = jnp.stack([jnp.full((), number, numpy.int64), which])
+        self.cell.value = jnp.where((before[0] == 0) & failed, found, before)
+
+
+def failing(value: Any, least: int, most: int, place: Place | None) -> tuple[Any, Any]:
+    """Whether an element is out of range, and one that is.
+
+    Over a mesh they are only counted, in float32: so XLA exchanges that together with the gradients.
+    """
+    if place is not None and place.over_mesh:
+        count = ((value < least) | (value > most)).astype(numpy.float32).sum()
+        return count > 0, jnp.full((), UNTOLD, numpy.int64)
+    low, high = value.min().astype(numpy.int64), value.max().astype(numpy.int64)
+    return (low < least) | (high > most), jnp.where(low < least, low, high)
 
 
 def rounds_of(array: Any) -> int | None:
@@ -72,4 +85,4 @@ class Outcomes:
         number, value = numpy.asarray(outcome).tolist()
         if number:
             (where, *_), error = self.checks[number - 1]
-            raise error(value, where)
+            raise error("?" if value == UNTOLD else value, where)
