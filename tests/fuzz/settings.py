@@ -10,12 +10,12 @@ from unittest.mock import patch
 
 import mutagrad.core.backward
 import mutagrad.core.storage
-from mutagrad.arrays import bfloat16, copies, lapack, parallel as large, quotients, slices
+from mutagrad.arrays import bfloat16, copies, lapack, parallel as large, quotients, sizes, slices, threads
 from mutagrad.arrays.compiled import library, reductions
 from mutagrad.core.factory import CODEGEN_GLOBALS
 from mutagrad.core.sweep import Sweep
 
-# Constants of `arrays/parallel.py`, and what stands for them when three elements are many.
+# Constants of `arrays/sizes.py`, and what stands for them when three elements are many.
 LOWERED = {"LARGE": 2, "MIDDLE": 2, "PLENTY": 2, "BLOCK": 3, "PIECE": 3, "SHARED": 2}
 
 
@@ -37,10 +37,10 @@ def plainly():
 def in_pieces(seed):
     """Work that large arrays share among threads is cut up for small ones, too, and the spans are done in an order that the seed
     says, one after the other: whatever depends on the order comes out differently, and always does. Yields the sizes of the work."""
-    r, sizes = random.Random(seed), []
+    r, seen = random.Random(seed), []
 
     def in_spans(size, work):
-        sizes.append(size)
+        seen.append(size)
         spans = cut(size)
         order = list(range(len(spans)))
         r.shuffle(order)
@@ -50,12 +50,13 @@ def in_pieces(seed):
     with ExitStack() as stack:
         stack.enter_context(set_everywhere(LOWERED))
         stack.enter_context(everywhere("in_spans", large.in_spans, in_spans))
-        for module in (bfloat16, copies, quotients, slices):
+        for module in (bfloat16, copies, large, quotients, slices):
             stack.enter_context(patch.object(module, "MANY", 2))
+        stack.enter_context(patch.multiple(threads, WORTH=0, WORTH_EACH=0, get_num_threads=lambda: 2))
         stack.enter_context(patch.object(library, "WORTH", 2))
         stack.enter_context(patch.multiple(reductions, WORTH=2, PIECE=3, NARROW=2, WIDE=3))
         stack.enter_context(patch.object(lapack, "PAYS", 2))
-        yield sizes
+        yield seen
 
 
 @contextmanager
@@ -69,7 +70,7 @@ def in_one_piece():
 def set_everywhere(constants):
     with ExitStack() as stack:
         for name, value in constants.items():
-            stack.enter_context(everywhere(name, getattr(large, name), value))
+            stack.enter_context(everywhere(name, getattr(sizes, name), value))
         yield
 
 
