@@ -68,18 +68,18 @@ def rounds_of(array: Any) -> int | None:
 
 
 class Outcomes:
-    """The outcomes of a program's runs."""
+    """The outcomes of a program's runs, which the last of its results tells."""
 
-    def __init__(self, doubts: Doubts, number: int) -> None:
-        self.checks, self.number = list(doubts.checks.items()), number  # of the result that tells
+    def __init__(self, doubts: Doubts) -> None:
+        self.checks = list(doubts.checks.items())
 
-    def look(self, found: Any) -> None:
+    def look(self, outcome: Any, on_device: bool) -> None:
         """Raise the error of a run, or of one before that has ended."""
-        if type(found._array) is numpy.ndarray:
-            self.check(found._array)
-        else:
+        if on_device:
             look_at_ended()
-            OUTCOMES.append((found._array.cell.held, self.check))
+            OUTCOMES.append((outcome, self.check))
+        else:
+            self.check(outcome)
 
     def check(self, outcome: Any) -> None:
         number, value = numpy.asarray(outcome).tolist()

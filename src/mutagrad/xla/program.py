@@ -131,7 +131,7 @@ class Program(Running):
         self.outcomes = None
         if (doubted := now.doubts.cell) is not None:
             doubted.place = now.place or HOST
-            self.outcomes = Outcomes(now.doubts, len(made))
+            self.outcomes = Outcomes(now.doubts)
             made.append(doubted)
         replaced = self.replaced(now, made, len(cells))
         self.outputs = [(replaced.get(k), cell.place, numpy.empty(cell.twin.shape, cell.twin.dtype))

@@ -226,9 +226,10 @@ class Running:
         for k, holder in on_host:
             value = self.memories[k].value(roots[k], tensors)
             value[...] = numpy.asarray(holder.held).reshape(value.shape)
+        outcome = None if self.outcomes is None else cells.pop()
         made = self.made(cells, grads)
-        if self.outcomes is not None:
-            self.outcomes.look(made[self.outcomes.number])
+        if outcome is not None:
+            self.outcomes.look(outcome.held, outcome.place is not HOST)  # type: ignore[union-attr]
         return self.give_back(roots, tensors, made, residuals, self.grads if grads is None else self.grads_besides)
 
     def about_to_write(self, roots: list[Storage]) -> None:
