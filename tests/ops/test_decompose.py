@@ -82,7 +82,7 @@ SINGULAR = np.stack([np.eye(3), np.ones((3, 3))])
     lambda x: mg.linalg.inv(x), lambda x: x.inverse(), lambda x: mg.linalg.solve(x, mg.ones(2, 3, 1, dtype=mg.float64)),
     lambda x: mg.linalg.lu_factor(x), lambda x: mg.linalg.inv_ex(x, check_errors=True), lambda x: mg.linalg.cholesky(x - 0.25)])
 def test_errors_name_the_matrix(call: Any) -> None:
-    with pytest.raises(mg.linalg.LinAlgError, match=r"matrix \(1,\) of the batch") as caught:
+    with pytest.raises(mg.linalg.LinAlgError, match=r"matrix \(1,\) of the input") as caught:
         call(mg.tensor(SINGULAR))
     assert isinstance(caught.value, RuntimeError)
 
@@ -212,3 +212,12 @@ def test_a_matrix_that_is_singular_by_rounding_alone_is_solved(monkeypatch):
     assert all(mg.allclose(a, b) for a, b in zip(found, expected))
     with pytest.raises(RuntimeError, match="singular"):
         mg.linalg.inv(mg.zeros(2, 2))
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_programs_find_what_was_wrong_in_the_text(batch: tuple[int, ...]) -> None:
+    """Samplers go on after an error whose text has these words, which are PyTorch's."""
+    with pytest.raises(RuntimeError, match="input is not positive-definite"):
+        mg.linalg.cholesky(mg.tensor([[1., 2.], [2., 1.]]).expand(*batch, 2, 2))
+    with pytest.raises(RuntimeError, match="input is singular"):
+        mg.linalg.inv(mg.ones(*batch, 2, 2))

@@ -144,10 +144,10 @@ def batched(name: str, x: Tensor, y: Tensor) -> tuple[Any, Any]:
 
 
 def in_batch(shape: tuple[int, ...], failed: int) -> str:
-    """Say which matrix it was, for the text of an error."""
+    """Say which matrix it was, for the text of an error. Programs look for "input is not positive-definite" there."""
     if len(shape) == 2:
-        return "the matrix"
-    return f"matrix {tuple(int(i) for i in np.unravel_index(failed, shape[:-2]))} of the batch"
+        return "the input"
+    return f"matrix {tuple(int(i) for i in np.unravel_index(failed, shape[:-2]))} of the input"
 
 
 def first_failure(name: str, shape: tuple[int, ...], info: Array, why: str, fix: str) -> None:
