@@ -98,17 +98,21 @@ def test_slices_of_vmap_and_no_elements():
     assert (mg.zeros(0, 3).t() * 2).shape == (3, 0) and mg.zeros(0, 3).t().clone().shape == (3, 0)
 
 
-@pytest.mark.parametrize("draw", [mg.rand_like, mg.randn_like, lambda x, **settings: mg.randint_like(x, 9, **settings)])
-def test_what_is_drawn_for_a_tensor_lies_as_that_does(draw):
-    x = mg.zeros(3, 4, 5).permute(ORDER)
+DRAWN = {"uniform": lambda x, **settings: mg.rand_like(x, **settings), "normal": lambda x, **settings: mg.randn_like(x, **settings),
+         "integers": lambda x, **settings: mg.randint_like(x, 9, **settings)}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_is_drawn_for_a_tensor_lies_as_that_does(name):
+    x, draw = mg.zeros(3, 4, 5).permute(ORDER), DRAWN[name]
     mg.manual_seed(0)
     found = draw(x, dtype=mg.float64)
     mg.manual_seed(0)
     contiguous = draw(x, dtype=mg.float64, memory_format=mg.contiguous_format)
     assert found.stride() == x.stride() and contiguous.is_contiguous()
-    if draw is not mg.randn_like:  # of which PyTorch has two ways
+    if name != "normal":  # of which PyTorch has two ways
         assert found.permute(1, 2, 0).reshape(-1).equal(contiguous.reshape(-1))
-    if draw in (mg.rand_like, mg.randn_like):
+    if name != "integers":
         leaf = draw(x, requires_grad=True)
         (leaf * mg.arange(60.0).reshape(5, 3, 4)).sum().backward()
         assert leaf.is_leaf and leaf.grad.equal(mg.arange(60.0).reshape(5, 3, 4))
