@@ -17,6 +17,7 @@ from mutagrad.arrays.compiled import compiler, library, loops
 from mutagrad.arrays.compiled.expressions import Symbol, Tape, Unknown
 from mutagrad.base.errors import BadValue, MissingExtra
 from mutagrad.nn import functional as F
+from mutagrad.ops.math.elementwise import _FEW_FACTORS
 
 SIZE = 300_000  # several threads share it
 needs_numba = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
@@ -292,6 +293,13 @@ def test_what_is_no_work_for_a_loop_is_refused() -> None:
                      lambda: np.asarray(x), lambda: x + np.ones(3, np.float32), lambda: x + np.float64(1) * np.ones(()), lambda: np.sinc(x)):
         with pytest.raises((Unknown, TypeError)):
             function()
+
+
+@pytest.mark.parametrize("exponent", [2.0, 3.0, 4.0, 0.5, -1.0])
+def test_powers_that_are_a_few_products_are_steps_of_a_loop(exponent: float) -> None:
+    tape = Tape(np.dtype(np.float64))
+    found = _FEW_FACTORS[exponent](Symbol(tape, "x"))
+    assert isinstance(found, Symbol) and tape.lines
 
 
 def test_steps_are_computed_once() -> None:

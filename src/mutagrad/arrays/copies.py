@@ -62,5 +62,6 @@ def small_window(array: Array) -> Array:
 
     NumPy's functions take longer to set out over rows than it takes to copy them.
     """
-    gaps = array.size < MIDDLE and not array.flags.c_contiguous and is_plain(array) and 0 not in array.strides
+    gaps = (type(array) is np.ndarray and array.size < MIDDLE and not array.flags.c_contiguous
+            and 0 not in array.strides)  # which is asked of a symbol, too, where a formula becomes a loop
     return array.copy("K") if gaps else array
