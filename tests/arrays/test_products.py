@@ -149,3 +149,14 @@ def test_an_equation_is_read_once_for_shapes_that_need_nothing_done() -> None:
     assert len(known) == 1
     with pytest.raises(RuntimeError):
         mg.einsum("bij,jk->bik", x, mg.rand(4, 2))
+
+
+@pytest.mark.parametrize("types", [("float16", "float32"), ("float32", "float16"), ("bfloat16", "float16"), ("bfloat16", "float64")])
+def test_einsum_of_short_and_other_types_is_in_the_type_that_holds_both(types) -> None:
+    a, b = (mg.tensor(rows, dtype=getattr(mg, kind), requires_grad=True) for rows, kind in zip(([[1.0, 2.0]], [[3.0], [2049.0]]), types))
+    found = mg.einsum("ij,jk->ik", a, b)
+    assert found.dtype == mg.promote_types(a.dtype, b.dtype) and found.item() == 3 + 2 * b[1, 0].item()
+    found.sum().backward()
+    assert [t.grad.dtype for t in (a, b)] == [a.dtype, b.dtype] and b.grad.tolist() == [[1.0], [2.0]]
+    same = mg.einsum("ij,jk->ik", a, a.T.detach())
+    assert same.dtype == a.dtype

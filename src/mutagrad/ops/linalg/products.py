@@ -308,8 +308,9 @@ _ROOM = 1 << 24  # elements that may lie between two products: in one go NumPy a
 def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> Any:
     equation, plan = f"{','.join(terms)}->{result}", ("greedy", max(_ROOM, *(a.size for a in arrays)))
     try:
-        if arrays[0].dtype.char in SHORT:
-            return rounded(_einsum_arrays(terms, result, tuple(map(widened, arrays))), arrays[0].dtype)
+        if any(a.dtype.char in SHORT for a in arrays):
+            found = _einsum_arrays(terms, result, tuple(map(widened, arrays)))
+            return rounded(found, arrays[0].dtype) if len({a.dtype for a in arrays}) == 1 else found
         found = contract(terms, result, arrays)
         if found is not None:
             return found
