@@ -21,8 +21,9 @@ LOWERED = {"LARGE": 2, "MIDDLE": 2, "PLENTY": 2, "BLOCK": 3, "PIECE": 3, "SHARED
 
 @contextmanager
 def by_reference():
-    """Small values are copied when they are saved; let them be saved as large ones are, and protected."""
-    with patch.object(mutagrad.core.storage, "SMALL", -1), patch.dict(CODEGEN_GLOBALS, SMALL=-1):
+    """Small values are copied when they are saved; let them be saved as large ones are, and protected, by records most of which
+    are filed."""
+    with patch.multiple(mutagrad.core.storage, SMALL=-1, FEW=1), patch.dict(CODEGEN_GLOBALS, SMALL=-1):
         yield
 
 

@@ -147,7 +147,7 @@ def taken(x: TensorBase, key: Any) -> Any:
 
     def again(storage: Taken, node: Any) -> None:
         array = over(storage)._array
-        if storage.ledger is not None and storage.ledger.records:
+        if storage.ledger is not None and storage.ledger.high >= 0:
             move_aside(storage, None)
         storage.version += 1
         array[...] = picked(window._array, index)
@@ -411,7 +411,7 @@ def _set_element(x: TensorBase, key: int | tuple[int, ...], offset: int, value: 
         if memory.ledger.aliases is not None:
             put(getitem(x, key), None, value, "setitem")
             return
-        if memory.ledger.records:
+        if memory.ledger.high >= 0:
             move_aside(memory, getitem(x, key))
     memory.version += 1
     writer, before = source.writer, storage.writer

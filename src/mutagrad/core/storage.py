@@ -18,7 +18,7 @@ operations read or wrote.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -265,6 +265,8 @@ def width_in(shape: Shape, strides: Shape, itemsize: int, pitch: int) -> int:
 
 # Of a node, the slot of its saved values; of a storage, its array; and the bytes that it is about.
 Record = tuple["ref[Any]", Any, Span]
+FEW = 8  # records that are looked at as they came, without filing them
+NONE_FILED: dict[Any, Any] = {}  # what stands in `Places` while all records wait; it is never written
 
 
 class Places:
@@ -274,44 +276,53 @@ class Places:
     of n, and the cell of 2**level bytes in which it begins; it ends in that cell or the next. So a write looks into a
     few cells of each level, however many records there are: those of rows by where they lie, those of columns by where
     they lie within a row.
+
+    A record waits until somebody looks: most memories of which a value is saved are never written again. All are within
+    the bytes from `low` to `high`, which is negative while there are none.
     """
 
-    __slots__ = ("records", "levels", "count", "low", "high", "crowded")
+    __slots__ = ("waiting", "records", "levels", "count", "low", "high", "crowded")
 
     def __init__(self) -> None:
         self.crowded = 64
         self.clear()
 
     def clear(self) -> None:
-        self.records: dict[tuple[int, int, int], list[Record]] = {}
-        self.levels: dict[int, set[int]] = {}  # by pitch
+        self.waiting: list[Record] = []
+        self.records: dict[tuple[int, int, int], list[Record]] = NONE_FILED
+        self.levels: dict[int, set[int]] = NONE_FILED  # by pitch
         self.count, self.low, self.high = 0, 1 << 62, -1
 
     def add(self, record: Record) -> None:
-        self.file(record)
-        if self.count > self.crowded:  # doubling: dead records cost amortised O(1)
-            alive = [r for records in self.records.values() for r in records if _alive(r) is not None]
-            self.clear()
-            for record in alive:
-                self.file(record)
-            self.crowded = 64 + 2 * self.count
-
-    def file(self, record: Record) -> None:
-        low, high, pitch, first, end = record[2]
-        level = (end - first).bit_length()
-        self.records.setdefault((pitch, level, first >> level), []).append(record)
-        if pitch in self.levels:
-            self.levels[pitch].add(level)
-        else:
-            self.levels[pitch] = {level}
+        low, high, *_ = record[2]
+        self.waiting.append(record)
         self.count += 1
         if low < self.low:
             self.low = low
         if high > self.high:
             self.high = high
+        if self.count > self.crowded:  # doubling: dead records cost amortised O(1)
+            alive = [r for r in self.all() if _alive(r) is not None]
+            self.clear()
+            self.crowded = 64 + 2 * len(alive)
+            for record in alive:
+                self.add(record)
+
+    def file(self) -> None:
+        """File what waits. (An interrupt leaves records that are filed twice, which does no harm.)"""
+        if self.records is NONE_FILED:
+            self.records, self.levels = {}, {}
+        for record in self.waiting:
+            _, _, pitch, first, end = record[2]
+            level = (end - first).bit_length()
+            self.records.setdefault((pitch, level, first >> level), []).append(record)
+            self.levels.setdefault(pitch, set()).add(level)
+        self.waiting = []
 
     def near(self, low: int, high: int, array: Array | None) -> list[tuple[int, int, int]]:
         """Return the cells in which records lie that may overlap the array at these bytes (None: all of them)."""
+        if self.waiting:
+            self.file()
         found: list[tuple[int, int, int]] = []
         for pitch, levels in self.levels.items():
             first, end = low, high
@@ -331,7 +342,7 @@ class Places:
         return found
 
     def all(self) -> list[Record]:
-        return [record for cell in self.records.values() for record in cell]
+        return [record for cell in self.records.values() for record in cell] + self.waiting
 
     def records_near(self, low: int, high: int, array: Array | None) -> list[Record]:
         return [record for cell in self.near(low, high, array) for record in self.records[cell]]
@@ -350,18 +361,18 @@ class Ledger(Places):
 
     def __init__(self, lock: Any) -> None:
         self.lock = lock
-        self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
+        self.exports: Sequence[ref[Any]] | None = ()  # None: memory of NumPy's, which may write to it at any time
         self.aliases: Places | None = None
         self.complete = False  # the leaves among the aliases are part of the memory's own history
         self.restless = False  # a value that was saved has been overwritten: others will be
         # As Places does, at half the cost: every result that is saved has one.
-        self.crowded, self.records, self.levels = 64, {}, {}
+        self.crowded, self.waiting, self.records, self.levels = 64, [], NONE_FILED, NONE_FILED
         self.count, self.low, self.high = 0, 1 << 62, -1
 
     def exported(self) -> bool:
         """Whether NumPy or another library may write to this memory without our knowing."""
         if self.exports:
-            self.exports = [e for e in self.exports if e() is not None]
+            self.exports = tuple([e for e in self.exports if e() is not None])
         return self.exports is None or bool(self.exports)
 
     def leaves(self) -> list[Part]:
@@ -430,7 +441,7 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Array:
         ledger = memory.ledger
         if ledger is None:
             ledger = memory.ledger = Ledger(lock)
-        elif ledger.exports != [] and ledger.exported() or ledger.restless and array.size <= MIDDLE:
+        elif ledger.exports != () and ledger.exported() or ledger.restless and array.size <= MIDDLE:
             counters.protected += array.nbytes
             return array.copy()
         ledger.add((ref(node), slot, span_of(tensor)))
@@ -477,15 +488,24 @@ def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
 
 
 def _move_records(ledger: Ledger, low: int, high: int, array: Array | None) -> None:
-    for cell in ledger.near(low, high, array):
-        records = ledger.records[cell]
-        counters.examined += len(records)
-        left = [r for r in records if not _moved(ledger, r, low, high, array)]
-        ledger.count -= len(records) - len(left)
-        if left:
-            ledger.records[cell] = left
-        else:
-            del ledger.records[cell]
+    if ledger.records is NONE_FILED and len(ledger.waiting) <= FEW:
+        ledger.waiting = _left(ledger, ledger.waiting, low, high, array)
+    else:
+        for cell in ledger.near(low, high, array):
+            if left := _left(ledger, ledger.records[cell], low, high, array):
+                ledger.records[cell] = left
+            else:
+                del ledger.records[cell]
+    if not (ledger.waiting or ledger.records):
+        ledger.clear()
+
+
+def _left(ledger: Ledger, records: list[Record], low: int, high: int, array: Array | None) -> list[Record]:
+    """Move what these records are about aside, where the array would overwrite it; return those that are left."""
+    counters.examined += len(records)
+    left = [r for r in records if not _moved(ledger, r, low, high, array)]
+    ledger.count -= len(records) - len(left)
+    return left
 
 
 def _moved(ledger: Ledger, record: Record, low: int, high: int, array: Array | None) -> bool:
@@ -515,7 +535,7 @@ def before_write(tensor: TensorBase) -> None:
     memory = tensor._storage.root or tensor._storage
     if memory.ledger is not None:
         check_own(memory, "write")
-        if memory.ledger.records:
+        if memory.ledger.high >= 0:
             move_aside(memory, tensor)
     memory.version += 1
 
@@ -554,7 +574,7 @@ def export(tensor: TensorBase) -> Array:
     ledger, handed = ledger_of(memory), Handed(array)
     with ledger.lock:  # nothing is saved by reference from here on
         if ledger.exports is not None:
-            ledger.exports.append(ref(handed))
+            ledger.exports = *ledger.exports, ref(handed)
         move_aside(memory, None)
     lent: Array = np.asarray(handed)
     if lent.dtype != array.dtype:  # NumPy's interface has no name for bfloat16

@@ -113,7 +113,7 @@ def begin_write(op: Op, target: TensorBase, tensors: Sequence[TensorBase], array
             node = _write_node(op, target, tensors, index, target._array.shape if shape is None else shape)
             if op.saves:
                 node.saved = save_all(op, node, tensors, arrays, settings)
-    if memory.ledger is not None and memory.ledger.records:
+    if memory.ledger is not None and memory.ledger.high >= 0:
         move_aside(memory, target)  # what was just saved of the target itself, too
     memory.version += 1
     return node
@@ -208,7 +208,7 @@ def _tell(target: TensorBase, node: Node | None) -> None:
 
 def _repeat(other: Repeated, node: Node | None, storage: Storage) -> None:
     """Bring what repeats the memory of `storage` up to date: with the history of what `node` wrote, or a leaf again."""
-    if other.ledger is not None and other.ledger.records:
+    if other.ledger is not None and other.ledger.high >= 0:
         move_aside(other, None)
     other.version += 1
     np.copyto(other.buffer, other.shared)

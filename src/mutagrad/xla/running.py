@@ -236,7 +236,7 @@ class Running:
         """Put aside what derivatives still need of the memories that are written."""
         for k in self.written:
             root = roots[k]
-            if root.ledger is not None and root.ledger.records:
+            if root.ledger is not None and root.ledger.high >= 0:
                 move_aside(root, None)
             root.version += 1
 
