@@ -184,6 +184,20 @@ def test_edges_are_places_in_the_graph() -> None:
         graph.get_gradient_edge(mg.ones(1))
 
 
+def test_an_edge_in_a_loop_over_elements() -> None:
+    """The sweep runs down such a loop in one go, but stops where somebody wants the adjoint."""
+    x = mg.tensor([2.0, 3.0], requires_grad=True)
+    y = mg.zeros(6)
+    y[0] = x[0]
+    y[1] = y[0] * 2
+    edge = graph.get_gradient_edge(y)
+    for i in range(2, 6):
+        y[i] = y[i - 1] * x[1]
+    by_edge, by_leaf = mg.autograd.grad(y.sum(), [edge, x])
+    assert by_edge.tolist() == [1.0, 1 + 3 + 9 + 27 + 81, 0, 0, 0, 0]
+    assert by_leaf.tolist() == [1 + 2 * 121, 4 * (1 + 2 * 3 + 3 * 9 + 4 * 27)]
+
+
 def test_an_edge_of_one_of_several_outputs() -> None:
     x = leaf(1.0)
     a, _, b = TwoAndThree.apply(x, "")

@@ -36,8 +36,8 @@ class FastSweep(Sweep):
         xp, restore, small, reachable = arithmetic.xp, arithmetic.restore, arithmetic.small, self.reachable
         retain, freed, deposit, nodes, touched = self.retain, self.freed, self.deposit, 0, 0
         wrong, look = ([True], _no_nan) if self.anomaly else (self.fp_error, strong_zeros)
-        asked = bool(self.captures or self.stop_at)
-        elements = restore is None and reachable is None and not asked and not self.anomaly
+        watched = self.captures.keys() | self.stop_at.keys()
+        elements = restore is None and not self.anomaly
         g = gx = grads = found = None  # type: Any
         while seeds:
             accumulate(*seeds.pop())
@@ -54,10 +54,10 @@ class FastSweep(Sweep):
                 node = heappop(heap)[1]
                 g = adjoints.pop(node)
             nodes += 1
-            if g.__class__ is list and (node.op is not None and node.written is None
-                                        or node.hooks is not None or asked):
+            met = node.hooks is not None or node in watched  # by somebody who has to see its adjoint
+            if g.__class__ is list and (met or node.op is not None and node.written is None):
                 g = self.materialize(node.whole, g)
-            if node.hooks is not None or asked:
+            if met:
                 holder, g = [g], None
                 g = self.run_hooks(node, holder)
                 if g is None:
@@ -72,7 +72,7 @@ class FastSweep(Sweep):
             if node.written is not None:
                 holder, g = [g], None
                 if elements and node.written.__class__ is int and op is not OUTPUT:
-                    nodes += self.reverse_elements(node, holder, None if retain else freed) - 1
+                    nodes += self.reverse_elements(node, holder, None if retain else freed, watched) - 1
                     continue
                 g, inputs = self.take_written(node, holder)
                 if g is None:
@@ -90,8 +90,8 @@ class FastSweep(Sweep):
                 grads = self.reverse_again(node, g, saved, inputs, grads)
             if wrong:
                 grads = look(node, xp, g, saved, inputs, grads)
-            if windows is not None or reachable is not None:
-                for before, window, gx in zip(inputs, windows or repeat(None), grads):
+            if windows is not None:
+                for before, window, gx in zip(inputs, windows, grads):
                     if gx is None:
                         continue
                     if before in owned and window.__class__ is tuple and gx.__class__ is small:
@@ -105,7 +105,7 @@ class FastSweep(Sweep):
                     accumulate(before, window, gx)
             else:  # the plainest case, of most nodes of most programs: no calls
                 for before, gx in zip(inputs, grads):
-                    if gx is not None:
+                    if gx is not None and (reachable is None or before in reachable):
                         if before is newest:
                             next_adjoint = arithmetic.add([next_adjoint], gx)
                             continue
@@ -135,13 +135,14 @@ class FastSweep(Sweep):
         counters.nodes += nodes
         counters.touched += touched
 
-    def reverse_elements(self, node: Node, holder: list[Any], freed: Freed | None) -> int:
+    def reverse_elements(self, node: Node, holder: list[Any], freed: Freed | None, watched: set[Writer]) -> int:
         """Reverse writes of single elements of one storage, one after the other, while nothing else is due.
 
-        Loops over elements are made of these: the same as the sweep does, on the one buffer that they hand down.
-        Return how many there were.
+        Loops over elements are made of these: the same as the sweep does, on the one buffer that they hand down. It
+        ends before one that is `watched`, whose adjoint somebody has to see. Return how many there were.
         """
         adjoints, heap, xp, accumulate, keep = self.adjoints, self.heap, self.arithmetic.xp, self.accumulate, self.keep
+        reachable = self.reachable
         if holder[0].__class__ is list:
             holder.append(self.materialize(node.whole, holder.pop()))
         if node not in self.owned:
@@ -175,7 +176,8 @@ class FastSweep(Sweep):
                 node.saved = freed
             count += 1
             if (before.__class__ is not Node or before.written.__class__ is not int or before.hooks is not None
-                    or before.op is OUTPUT or before in adjoints or heap and heap[0][0] < before.order):
+                    or before.op is OUTPUT or before in adjoints or heap and heap[0][0] < before.order
+                    or before in watched or reachable is not None and before not in reachable):
                 break
             node = before
         counters.touched += touched + item * count

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from heapq import heappop, heappush
 from itertools import repeat
-from operator import or_
+from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.kinds import Like, Refused, anywhere, device_of, is_plain, left_levels, levels_of
@@ -438,15 +438,14 @@ def reaching(seeds: Iterable[Writer | None], targets: Iterable[Writer]) -> set[W
     useful = set(targets)
     oldest = max((t.order for t in useful), default=0)
     seen: set[Writer] = set()
-    stack: list[tuple[Any, bool]] = [(node, False) for node in seeds]
+    stack = list(seeds)
     while stack:
-        node, done = stack.pop()
-        if done:
-            if node not in useful and any(p in useful for p in node.inputs):
-                useful.add(node)
-        elif node is not None and node not in seen and node.order <= oldest:
+        node = stack.pop()
+        if node is not None and node.order <= oldest and node not in seen:
             seen.add(node)
-            stack.append((node, True))
-            stack.extend((p, False) for p in node.inputs)
+            stack.extend(node.inputs)
+    for node in sorted(seen, key=attrgetter("order"), reverse=True):  # what a node has read is older
+        if not useful.isdisjoint(node.inputs):
+            useful.add(node)
     return useful
 
