@@ -256,6 +256,13 @@ def test_what_is_missing_says_so_and_names_the_nearest(source: str, error: type[
     assert said in str(caught.value)
 
 
+def test_a_module_that_was_not_imported_by_its_own_name_says_so_too() -> None:
+    code = "import torch\nfor m in (torch.linalg, torch.optim, torch.cuda):\n    try: m.Adamm\n    except AttributeError as e: print(e)"
+    done = subprocess.run([sys.executable, "-m", "mutagrad", "run", "-c", code], capture_output=True, text=True)
+    assert done.stdout.count("is not in mutagrad, which stands in for torch here") == 3, done.stdout + done.stderr
+    assert "nearest is torch.optim.Adam\n" in done.stdout
+
+
 def test_asking_whether_a_name_is_there() -> None:
     torch = names("import torch, torch.nn")["torch"]
     assert not hasattr(torch, "compile_everything") and not hasattr(torch.nn, "Nothing") and hasattr(torch, "vmap") is hasattr(mg, "vmap")

@@ -167,6 +167,8 @@ def _front(path: str, behind: ModuleType, **own: Any) -> ModuleType:
                 return _refuse(path, name, behind, _importing(1))
             found = importlib.import_module(f"{path}.{name}")
         found = handed_out(found, name, UNBOUND)
+        if isinstance(found, ModuleType) and found.__name__.startswith("mutagrad"):
+            _explain(found, f"{path}.{name}")
         if not name.startswith("__"):
             front.__dict__[name] = found  # from now on it is found without coming here
         return found
