@@ -584,3 +584,19 @@ def test_leaves_that_are_parts_of_one_buffer_and_written(part, create_graph):
         assert leaves[-1].grad.flatten()[0] == 2
 
     grows_linearly(program, (100, 200, 400))
+
+
+def test_grad_hands_over_what_the_sweep_has_made() -> None:
+    x, y = mg.ones(100, 100, requires_grad=True), mg.rand(100, 100)
+    before = mg.stats()
+    found, = mg.autograd.grad((x * y).sum(), x)
+    assert (mg.stats() - before).allocated == 0 and bool((found == y).all())
+
+
+def test_what_grad_hands_over_is_nobody_elses() -> None:
+    x, seed, seen = mg.ones(100, 100, requires_grad=True), mg.ones(100, 100), []
+    y = x.exp()
+    y.register_hook(seen.append)
+    for_y, for_x, again = mg.autograd.grad(y * 1, [y, x, x], seed)
+    for_y.zero_(), for_x.zero_()
+    assert seed.sum() == seen[0].sum() == 10_000 and again.sum() > 10_000

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 import mutagrad as mg
+import mutagrad.core.backward
 from mutagrad import nn
+from mutagrad.base.modes import Modes
 from mutagrad.func import (
     functional_call,
     functionalize,
@@ -221,3 +223,48 @@ def test_batch_norm_without_running_statistics() -> None:
     assert mg.func.replace_all_batch_norm_modules_(net) is net
     assert net[0].running_mean is None and not net[0].track_running_stats and not net.state_dict().keys() & {"0.running_mean", "0.num_batches_tracked"}
     same(net.eval()(mg.tensor([[1.0, 0.0], [3.0, 0.0]])).round(), [[-1, 0], [1, 0]])
+
+
+class TimesOutside(mg.autograd.Function):
+    """Its derivative has something in it that its result has not."""
+
+    factor = mg.tensor(2.0, requires_grad=True)
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * TimesOutside.factor
+
+
+def _hooked(x: Any) -> Any:
+    y = x * 1
+    y.register_hook(lambda g: g * TimesOutside.factor)
+    return y.sum()
+
+
+@pytest.mark.parametrize("function", [lambda x: TimesOutside.apply(x).sum(), _hooked, lambda x: (x * TimesOutside.factor).sum()])
+def test_a_derivative_is_recorded_where_something_outside_has_a_part_in_it(function: Any) -> None:
+    found = grad(function)(mg.ones(2))
+    factor, = mg.autograd.grad(found.sum(), TimesOutside.factor)
+    assert factor.item() == 2
+
+
+def test_a_derivative_is_not_recorded_where_nothing_could_differentiate_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = []
+    monkeypatch.setattr(mutagrad.core.backward, "Modes", lambda *a, **k: recorded.append(k["recorded"]) or Modes(*a, **k))
+    grad(lambda x: (x ** 3).sum())(mg.ones(2))
+    grad(lambda x: (grad(lambda y: (y ** 3).sum())(x)).sum())(mg.ones(2))
+    assert recorded == [False, True, False]  # of nested ones, the inner one is differentiated again
+
+
+def test_products_of_vjp_have_derivatives_by_what_they_are_given() -> None:
+    _, product = vjp(lambda x: x ** 2, mg.tensor([1.0, 2.0]))
+    v = mg.ones(2, requires_grad=True)
+    found, = product(v)
+    assert mg.autograd.grad(found.sum(), v)[0].tolist() == [2, 4]
+    assert not product(mg.ones(2))[0].requires_grad
+    with mg.no_grad():
+        assert not product(v)[0].requires_grad

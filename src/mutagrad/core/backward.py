@@ -180,9 +180,9 @@ def running() -> Run:
 
 
 def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
-              deposit: Callable[[Leaf, list[Any], bool], None] | None, wanted: Mapping[Writer, Callable[[Any], None]],
-              only: bool, edge: Mapping[Writer, Callable[[Any], None]] | None = None,
-              spread: Sequence[Node] = ()) -> None:
+              deposit: Callable[[Leaf, list[Any], bool], None] | None,
+              wanted: Mapping[Writer, Callable[[list[Any]], None]], only: bool,
+              edge: Mapping[Writer, Callable[[Any], None]] | None = None, spread: Sequence[Node] = ()) -> None:
     """Run one sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes that reach `wanted`.
 
     `spread` are the nodes for what is wanted of windows whose elements share memory.
@@ -349,14 +349,15 @@ def _derivatives(seeds: list[Seed], inputs: Sequence[Any], create_graph: bool, r
         for node, window, elements in _places(tensor):
             by_node.setdefault(node, []).append((i, window, elements))
 
-    def keep(node: Any) -> Callable[[Any], None]:
-        def take(g: Any) -> None:
-            whole = None
-            for i, window, elements in by_node[node]:
+    def keep(node: Any) -> Callable[[list[Any]], None]:
+        def take(holder: list[Any]) -> None:
+            whole, wanted = None, by_node[node]
+            for i, window, elements in wanted:
                 if window is None:
-                    found[i] = _shaped_like(inputs[i], g, create_graph)
+                    given = holder if len(wanted) == 1 else holder.copy()
+                    found[i] = _shaped_like(inputs[i], given, create_graph)
                     continue
-                whole = _as_buffer(node, g, create_graph) if whole is None else whole  # one, for all windows on it
+                whole = _as_buffer(node, holder[0], create_graph) if whole is None else whole  # one, for all windows
                 part = (ON_TENSORS.take(whole, window, False) if create_graph
                         else make(ON_ARRAYS.take(whole, window, False)))
                 found[i] = part if elements is None else _put_part(found[i], inputs[i], elements, part)
@@ -446,11 +447,11 @@ def _picked(whole: Whole, places: Any) -> Window:
     return 0, (prod(whole[0]),), (whole[1].itemsize,), (places,)
 
 
-def _shaped_like(tensor: TensorBase | Node, g: Adjoint, create_graph: bool) -> Any:
-    """The adjoint of all that a node wrote, as a tensor of its own."""
+def _shaped_like(tensor: TensorBase | Node, holder: list[Any], create_graph: bool) -> Any:
+    """The adjoint of all that a node wrote, as a tensor of its own; copied only if somebody else can see it."""
     if create_graph:
-        return RECORDED.clone(g)
-    return make(np.array(g) if isinstance(tensor, Node) else np.array(g, tensor._array.dtype, order="C"))
+        return RECORDED.clone(holder[0])
+    return make(ON_ARRAYS.own(holder, None if isinstance(tensor, Node) else tensor._array.dtype))
 
 
 def _as_buffer(node: Writer, g: Adjoint, create_graph: bool) -> Any:

@@ -62,8 +62,9 @@ class Sweep:
 
     `adjoints` holds for a node a buffer; or a list of what arrived through windows, pending; or, for a node with
     several outputs, {number: adjoint}. `owned` are the nodes whose buffer nobody else can see. Leaves get their adjoint
-    by `deposit`, and those in `captures` by a callback. `reachable`, if given, holds the only nodes worth visiting. The
-    sweep ends at those in `stop_at`: their hooks and what lies beyond are for another one.
+    by `deposit`, and those in `captures` by a callback, which may take it out of the list that it is given.
+    `reachable`, if given, holds the only nodes worth visiting. The sweep ends at those in `stop_at`: their hooks and
+    what lies beyond are for another one.
     """
 
     __slots__ = ("adjoints", "anomaly", "arithmetic", "captures", "deposit", "fp_error", "freed", "heap", "keep",
@@ -71,7 +72,7 @@ class Sweep:
 
     def __init__(self, arithmetic: Arithmetic, freed: Freed, retain: bool,
                  deposit: Callable[[Leaf, list[Any], bool], None] | None,
-                 captures: Mapping[Writer, Callable[[Any], None]], reachable: set[Writer] | None,
+                 captures: Mapping[Writer, Callable[[list[Any]], None]], reachable: set[Writer] | None,
                  stop_at: Mapping[Writer, Callable[[Any], None]]) -> None:
         self.arithmetic, self.freed, self.retain, self.deposit = arithmetic, freed, retain, deposit
         self.captures, self.reachable, self.stop_at = captures, reachable, stop_at
@@ -164,9 +165,10 @@ class Sweep:
         else:
             g = holder.pop()
         if node in self.captures:
-            self.captures[node](g)
-            if self.reachable is not None and not any(before in self.reachable for before in node.inputs):
-                return None  # what lies beyond is of no interest, and may be gone
+            holder.append(g)
+            if self.reachable is not None and self.reachable.isdisjoint(node.inputs):
+                g = None  # what lies beyond is of no interest, and may be gone
+            self.captures[node](holder)
         return g
 
     def accumulate(self, node: Writer, window: Window | None, g: Adjoint) -> None:

@@ -27,6 +27,7 @@ from ..ops.create.create import eye, ones_like, zeros_like
 from ..ops.shape.shape import reshape
 from ..tensors.tensor import Tensor
 from ..utils.checkpoint import outer_writers
+from ..utils.fence import recorded_since
 from .functional_modules import (
     FunctionalModule,
     FunctionalModuleWithBuffers,
@@ -70,19 +71,35 @@ class _Traced:
         pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
         found: Sequence[Any] = [None] * len(self.leaves)
         if pairs:
+            recorded = self._can_matter(*zip(*pairs))
             with enable_grad():
                 found = _autograd_grad([o for o, _ in pairs], self.leaves, [s for _, s in pairs],
-                                       create_graph=True, allow_unused=True)
+                                       retain_graph=True, create_graph=recorded, allow_unused=True)
         return [zeros_like(x) if g is None else g for g, x in zip(found, self.leaves)]
 
-    def seen(self, values: Any) -> Any:
-        """What the caller gets: constants, unless it records and something older than this call has a part in them."""
-        return tree_map(self._seen, values)
+    def _can_matter(self, outputs: Sequence[Any], seeds: Sequence[Any]) -> bool:
+        """Whether something that is older than this call, or made by code of the user's, has a part in derivatives.
 
-    def _seen(self, x: Any) -> Any:
+        Only then can they be differentiated again, and a sweep that is recorded takes twice as long.
+        """
+        if any(s.requires_grad for s in seeds):
+            return True
+        nodes, outer = recorded_since(outputs, self.since) if mode.grad else ([], [])
+        return bool(outer) or any(node.hooks is not None or not getattr(node.op, "pure", node.op is None)
+                                  for node in nodes)
+
+    def seen(self, values: Any, seeds: Sequence[Any] = ()) -> Any:
+        """What the caller gets: constants, unless it records and something else has a part in them.
+
+        That is what is older than this call, or a seed.
+        """
+        from_seeds = any(s.requires_grad for s in seeds)
+        return tree_map(lambda x: self._seen(x, from_seeds), values)
+
+    def _seen(self, x: Any, from_seeds: bool) -> Any:
         if not isinstance(x, Tensor) or not x.requires_grad:
             return x
-        return x if mode.grad and outer_writers([x], self.since)[0] else x.detach()
+        return x if mode.grad and (from_seeds or outer_writers([x], self.since)[0]) else x.detach()
 
 
 def _chosen(arguments: tuple[Any, ...], argnums: Argnums, name: str) -> Any:
@@ -180,7 +197,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         if given != shape:
             raise BadData("vjp: what is multiplied must be a tree like the output",
                           fix="vjp_fn(torch.ones_like(output))")
-        return traced.seen(tree_unflatten(traced.derivatives(outputs, seeds), traced.spec))
+        return traced.seen(tree_unflatten(traced.derivatives(outputs, seeds), traced.spec), seeds)
 
     seen = traced.seen(output)
     return (seen, product, traced.seen(aux)) if has_aux else (seen, product)
