@@ -384,8 +384,9 @@ def test_containers_of_pytorchs_own_modules() -> None:
 
 
 def test_marks_for_the_compiler_of_scripts() -> None:
-    from mutagrad.base.torch_paths import our_path
     from mutagrad.jit import BroadcastingList2, _copy_to_script_wrapper, _overload, boolean_dispatch
+
+    from mutagrad.base.torch_paths import our_path
 
     assert our_path("torch._jit_internal") == "mutagrad.jit" and BroadcastingList2[int]
     assert _copy_to_script_wrapper(leaf) is _overload(leaf) is leaf
