@@ -334,3 +334,9 @@ def test_a_linear_layers_bias_broadcasts(rows, bias):
     result = nn.functional.linear(x, w, b)
     assert result.shape == (*rows, 3) and mg.allclose(result, (x @ w.T + b).reshape(result.shape))
     assert mg.autograd.gradcheck(nn.functional.linear, (x, w, b))
+
+
+def test_a_module_has_no_bases_but_object() -> None:
+    """Programs compare the classes that theirs is made of."""
+    assert mg.nn.Module.__mro__ == (mg.nn.Module, object)
+    assert mg.nn.Linear.__mro__ == (mg.nn.Linear, mg.nn.Module, object)

@@ -381,3 +381,15 @@ def test_containers_of_pytorchs_own_modules() -> None:
     assert not _pytree.is_structseq((1, 2)) and not _pytree.is_structseq_instance(type(largest))
     assert _pytree._list_flatten([1, 2]) == ([1, 2], None) and _pytree._list_unflatten([1], None) == [1]
     assert _pytree._list_flatten_with_keys([5])[0] == [(_pytree.SequenceKey(0), 5)] and list in _pytree.BUILTIN_TYPES
+
+
+def test_marks_for_the_compiler_of_scripts() -> None:
+    from mutagrad.jit import BroadcastingList2, _copy_to_script_wrapper, _overload, boolean_dispatch
+
+    from mutagrad.base.torch_paths import our_path
+
+    assert our_path("torch._jit_internal") == "mutagrad.jit" and BroadcastingList2[int]
+    assert _copy_to_script_wrapper(leaf) is _overload(leaf) is leaf
+    pool = boolean_dispatch("both", 1, False, lambda x, both: (x, x), lambda x, both=False: x, __name__, "pool")
+    assert pool(3) == pool(3, False) == 3 and pool(3, True) == pool(3, both=True) == (3, 3)
+    assert pool.__name__ == "pool" and pool.__module__ == __name__

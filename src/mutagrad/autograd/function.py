@@ -31,7 +31,7 @@ from ..base.layout import ANSWERING, has_own_layout
 from ..base.modes import OTHER_KIND, UNRECORDED, call_with, mode
 from ..core.evidence import user_code
 from ..core.factory import detached, linked_alias, make, window_or_none
-from ..core.graph import UNKNOWN_SHAPE, Node, ViewOf, Writer, seen_through
+from ..core.graph import UNKNOWN_SHAPE, Node, ViewOf, Writer, edge, seen_through
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase, histories, memory_of, save
 from ..core.sweep import OUTPUT
@@ -248,10 +248,9 @@ class FunctionNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Writer | ViewOf | None, int], ...]:
         """The writers of the arguments that are tensors, with the number of the output; views of them in between."""
-        writers = [seen_through(writer, window) for writer, window, kind
-                   in zip_longest(self[:len(self.op.ctx._input_shapes)], self.windows or (), self.op.ctx._input_shapes)
-                   if kind is not None]
-        return tuple((w[0], w.saved) if isinstance(w, Node) and w.op is OUTPUT else (w, 0) for w in writers)
+        kinds = self.op.ctx._input_shapes
+        return tuple(edge(seen_through(writer, window)) for writer, window, kind
+                     in zip_longest(self[:len(kinds)], self.windows or (), kinds) if kind is not None)
 
     @property
     def metadata(self) -> dict[Any, Any]:

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import ref
 
-from ..base.errors import BadArgument, GradientError
+from ..base.errors import BadArgument, GradientError, NotSupported
 from ..base.modes import mode
 from ..core.arithmetic import ON_ARRAYS, ON_TENSORS
 from ..core.backward import RemovableHandle, enter_after, enter_hook
 from ..core.dtypes import dtype as ElementType, of_array
 from ..core.evidence import user_code
 from ..core.factory import make, window_or_none
-from ..core.graph import Freed, Hooks, Leaf, Node, Writer
+from ..core.graph import Freed, Hooks, Leaf, Node, ViewOf, Writer, place_of
 from ..core.op import RAW
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase
@@ -184,6 +184,19 @@ def _register_leaf_prehook(leaf: Leaf, hook: Callable[[Grads], Any]) -> Removabl
     return enter_hook(leaf, _Before(hook), _window(leaf))
 
 
+def _register_view_prehook(view: ViewOf, hook: Callable[[Grads], Any]) -> RemovableHandle:
+    """Call `hook(grad_outputs)` with what has reached the elements of a view; what it returns replaces that."""
+    return enter_hook(view.writer, _Before(hook), place_of(view, "register_prehook"))
+
+
+def _no_node(what: str) -> Callable[..., Any]:
+    def refuse(view: ViewOf, *arguments: Any) -> Any:
+        raise NotSupported(f"{what}: {view.name()} stands for a view, which has no node of its own that could run",
+                           fix="register_prehook(hook), which sees what has reached the view; "
+                               "or ask the next node: next_functions[0][0]")
+    return refuse
+
+
 def call(node: Node, *grads: Tensor) -> Any:
     """Return the gradients of the operation's inputs for one of its output, as PyTorch's `y.grad_fn(g)`."""
     if len(grads) != 1:
@@ -200,6 +213,13 @@ class InputMetadata(NamedTuple):
     shape: tuple[int, ...]
     dtype: ElementType
     is_nested_tensor: bool = False
+
+
+def _metadata_of_view(view: ViewOf) -> tuple[InputMetadata, ...]:
+    """The same for a view."""
+    window = place_of(view, "_input_metadata")
+    index = window[3] if isinstance(window, tuple) else None
+    return (InputMetadata(shape_of(window) or (), of_array(view.writer.whole[1] if index is None else index.dtype)),)
 
 
 def _saved(node: Node, kind: str, number: int) -> Any:
@@ -231,7 +251,10 @@ def _metadata(node: Node) -> tuple[InputMetadata, ...]:
 # are recorded.
 Node.register_hook, Node.register_prehook = register_hook, register_prehook  # type: ignore[attr-defined]
 Leaf.register_hook, Leaf.register_prehook = _register_leaf_hook, _register_leaf_prehook  # type: ignore[attr-defined]
+ViewOf.register_prehook = _register_view_prehook  # type: ignore[attr-defined]
+ViewOf.register_hook, ViewOf.__call__ = _no_node("register_hook"), _no_node("call")  # type: ignore[attr-defined, method-assign]
 Node.__call__, Node._input_metadata = call, property(_metadata)  # type: ignore[attr-defined, method-assign]
+ViewOf._input_metadata = property(_metadata_of_view)  # type: ignore[attr-defined]
 Node._saved_self = property(lambda node: _saved(node, "input", 0))  # type: ignore[attr-defined]
 Node._saved_other = property(lambda node: _saved(node, "input", 1))  # type: ignore[attr-defined]
 Node._saved_result = property(lambda node: _saved(node, "out", 0))  # type: ignore[attr-defined]

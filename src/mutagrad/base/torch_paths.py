@@ -15,6 +15,7 @@ ELSEWHERE = {
     "torch._higher_order_ops.cond": "mutagrad.control",
     "torch._higher_order_ops.scan": "mutagrad.control",
     "torch._higher_order_ops.while_loop": "mutagrad.control",
+    "torch._jit_internal": "mutagrad.jit",
     "torch._subclasses": "mutagrad.fx",
     "torch._subclasses.fake_tensor": "mutagrad.fx",
     "torch._tensor_str": "mutagrad.tensors.printing",

@@ -20,7 +20,7 @@ from .arithmetic import ON_ARRAYS, ON_TENSORS
 from .evidence import BEGUN, REFUSED, Evidence
 from .factory import detached, make, window_or_none
 from .fast_sweep import FastSweep
-from .graph import UNKNOWN_SHAPE, Adjoint, Freed, Hooks, Leaf, Node, Writer, positions, positions_in
+from .graph import UNKNOWN_SHAPE, Adjoint, Freed, Hooks, Leaf, Node, ViewOf, Writer, place_of, positions, positions_in
 from .indexing import put
 from .nans import has_nan, nan_found
 from .op import RECORDED
@@ -333,6 +333,9 @@ def _derivatives(seeds: list[Seed], inputs: Sequence[Any], create_graph: bool, r
     for i, tensor in enumerate(inputs):
         if isinstance(tensor, Node):
             by_node.setdefault(tensor, []).append((i, None, None))
+            continue
+        if isinstance(tensor, ViewOf):
+            by_node.setdefault(tensor.writer, []).append((i, place_of(tensor, "grad"), None))
             continue
         if not isinstance(tensor, TensorBase):
             raise BadArgument(f"grad: input {i} is {type(tensor).__name__}, not a tensor")

@@ -7,16 +7,19 @@ tensors, so there is no reference cycle and the graph dies with its tensors.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cache
 from itertools import count, zip_longest
 from types import CodeType
 from typing import Any, Union
-from weakref import ref
+from weakref import WeakValueDictionary, ref
 
 from ..arrays import np
+from ..base.errors import NotSupported
 from ..base.operands import Array, Operand
 from ..base.provenance import Where, describe
 from .storage import TensorBase
-from .window import As, Index, Shape, Whole, Window, covers, index_of, layout, overlaps_itself, shape_of
+from .view_names import SHARING, Names, view_names
+from .window import As, Index, Shape, Whole, Window, layout, overlaps_itself
 
 # Orders count downwards, so the smallest on a heap is the newest write.
 next_order = count(0, -1).__next__
@@ -70,7 +73,7 @@ class Node(list[Any]):
     @property
     def next_functions(self) -> tuple[tuple[Writer | ViewOf | None, int], ...]:
         """As PyTorch's: the writers that this one reads, with the number of the output; views of them in between."""
-        return tuple((seen_through(writer, window), 0) for writer, window in zip_longest(self, self.windows or ()))
+        return tuple(edge(seen_through(writer, window)) for writer, window in zip_longest(self, self.windows or ()))
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -78,6 +81,10 @@ class Node(list[Any]):
 
     def __repr__(self) -> str:
         return f"<{self.name()} at {describe(self.where)}>"
+
+    def __dir__(self) -> list[str]:
+        """Without what this node has not saved: who prints a graph reads all that begins with _saved."""
+        return [name for name in super().__dir__() if not name.startswith("_saved") or hasattr(self, name)]
 
 
 class Hooks(dict[Any, tuple[Any, ...]]):
@@ -143,42 +150,105 @@ class Leaf:
         return "<AccumulateGrad>"
 
 
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # its name in PyTorch: walkers ask for type(node).__name__
 Writer = Union[Node, Leaf]
 
 
+class Output:
+    """The operation of a node that stands for one of several results; its input is the node that made them all."""
+
+    name = "output"
+    frees = False
+    adds = False
+
+
+OUTPUT = Output()
+
+
 class ViewOf:
-    """Stands in the graph, as a program sees it, for a view that was read. Views have no node of their own."""
+    """Stands in the graph, as a program sees it, for a view that was read. Views have no node of their own.
 
-    __slots__ = ("writer", "window", "__weakref__")
+    It is made when somebody asks, is the same object as long as somebody has it, and is named by its geometry. Of
+    several views one after the other, it is the last of those that `names` lists. `place` is the window where that is
+    known, which it is not of those in between, nor where elements share memory.
+    """
 
-    def __init__(self, writer: Writer, window: Window) -> None:
-        self.writer, self.window = writer, window
-
-    def name(self) -> str:
-        return "ViewBackward0"
+    __slots__ = ("writer", "window", "names", "place", "__weakref__")
+    writer: Writer
+    window: Window
+    names: Names
+    place: Window | None
 
     @property
-    def next_functions(self) -> tuple[tuple[Writer, int], ...]:
-        return ((self.writer, 0),)
+    def next_functions(self) -> tuple[tuple[Writer | ViewOf | None, int], ...]:
+        return (edge(view_as(self.writer, self.window, self.names[:-1])),)
 
-    def __eq__(self, other: object) -> bool:
-        return (isinstance(other, ViewOf) and self.writer is other.writer
-                and (self.window is other.window or index_of(self.window) is index_of(other.window) is None
-                     and self.window == other.window))
+    @property
+    def metadata(self) -> dict[str, str]:
+        return {}
 
-    def __hash__(self) -> int:
-        return hash(self.writer)
+    def name(self) -> str:
+        return self.names[-1]
 
     def __repr__(self) -> str:
-        return "<ViewBackward0>"
+        return f"<{self.name()}>"
+
+
+# Those that somebody has: who walks a graph remembers where it has been.
+_VIEWS: WeakValueDictionary[tuple[Writer, Window, Names], ViewOf] = WeakValueDictionary()
+
+
+def view_as(writer: Writer, window: Window, names: Names, place: Window | None = None) -> Writer | ViewOf:
+    """Return what stands for views of what a writer wrote; itself, where there are none."""
+    if not names:
+        return writer
+    key = writer, window, names
+    if (found := _VIEWS.get(key)) is None:
+        found = _VIEWS[key] = _class_named(names[-1], ViewOf)()
+        found.writer, found.window, found.names = key
+        found.place = None if names[-1] in SHARING else place
+    return found
+
+
+def place_of(view: ViewOf, what: str) -> Window:
+    """Return the window that a view in the graph is, or raise where that is not known."""
+    if view.place is None:
+        raise NotSupported(f"{what}: {view.name()} stands for a view, which has no node of its own, "
+                           "and of which only the name is known",
+                           why="other views follow it, or its elements share memory",
+                           fix="keep the view itself: v = x[0], then v.register_hook(hook), or grad(loss, v)")
+    return view.place
 
 
 def seen_through(writer: Writer | None, window: Window | None) -> Writer | ViewOf | None:
     """Return a writer, or what stands for the view of what it wrote where the window is not all of that."""
     if writer is None or window is None or writer.whole is UNKNOWN_SHAPE:
         return writer
-    whole = covers(window, writer.whole) and shape_of(window) == writer.whole[0]
-    return writer if whole else ViewOf(writer, window)
+    window = without_index(window)
+    return view_as(writer, window, view_names(window, writer.whole), window)
+
+
+def without_index(window: Window) -> Window:
+    """Return a window without what picks elements in it: that is part of the operation which reads through it."""
+    if not isinstance(window, tuple):
+        return window
+    *place, index = window
+    return (*place, As(index.dtype, None) if index.__class__ is As else None)  # type: ignore[return-value]
+
+
+def edge(writer: Writer | ViewOf | None) -> tuple[Writer | ViewOf | None, int]:
+    """Return a place in the graph as PyTorch shows it: the operation, of a type of its name, and result number."""
+    if isinstance(writer, Node) and writer.op is OUTPUT and writer[0] is not None:
+        return writer[0], writer.saved
+    if writer.__class__ is Node:  # walkers ask for type(node).__name__
+        writer.__class__ = _class_named(writer.name(), Node)  # type: ignore[union-attr]
+    return writer, 0
+
+
+@cache
+def _class_named(name: str, base: type) -> Any:
+    return type(name, (base,), {"__slots__": (), "__module__": base.__module__})
+
 
 # `whole` of a node of whose storage nobody has looked at a part yet.
 UNKNOWN_SHAPE: Whole = ((), None)

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import warnings
+from math import prod
 from typing import Any, TypeVar
 
+from ..arrays import np
 from ..arrays.kinds import IN_USE, device_of, is_plain
 from ..base.errors import BadArgument, BadData, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ..base.layout import has_own_layout
@@ -14,11 +16,12 @@ from .backward import RETAINED, RETAINED_VIEWS, retains_grad
 from .dtypes import FLOAT, of_array
 from .evidence import cut
 from .factory import window_or_none
-from .graph import Leaf, Node, ViewOf, window_of
+from .graph import Leaf, Node, Writer, edge, view_as, window_of, without_index
 from .spread import check_separate
 from .storage import Storage, TensorBase, another_history, check_inside, part_history, repeated_history
 from .sweep import OUTPUT
-from .window import memory_order, overlaps_itself
+from .view_names import Names, view_names
+from .window import Whole, Window, index_of, memory_order, overlaps_itself
 from .write import FOLLOW, new_node, set_write
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
@@ -76,13 +79,41 @@ def is_leaf(tensor: TensorBase) -> bool:
 
 
 def grad_fn(tensor: TensorBase) -> Any:
-    """Return the latest write to this tensor's storage; for a view of a leaf, a stand-in that leads to the leaf."""
-    writer = tensor._storage.writer
+    """Return the latest write to this tensor's storage; of part of it, or of a leaf, what stands for the view."""
     if is_leaf(tensor):
         return None
-    if not isinstance(writer, Node):
-        return ViewOf(writer, window_of(tensor))
-    return writer[0] if writer.op is OUTPUT and writer[0] is not None else writer
+    writer = tensor._storage.writer
+    assert writer is not None
+    if isinstance(writer, Node) and (tensor._offset is None or not is_plain(tensor._array)):
+        return edge(writer)[0]
+    window = window_of(tensor)
+    if index_of(window) is not None:
+        return view_as(writer, without_index(window), ("UnfoldBackward0",))
+    return edge(view_as(writer, window, _views(tensor, writer, window), window))[0]
+
+
+def _views(tensor: TensorBase, writer: Writer, window: Window) -> Names:
+    """Return the names of the views that lead from what was written to a tensor.
+
+    None where it is all of that: many operations' results are of another shape than their storage. None either where
+    just this was written, or where it is one of several results in one storage.
+    """
+    array, seen, of_leaf = tensor._array, getattr(tensor, "_seen", None), isinstance(writer, Leaf)
+    if not of_leaf and (_is_all(array, writer.whole) or _is_written(window, writer) or seen is array):
+        return ()
+    names = view_names(window, writer.whole)
+    if seen is not None and seen.size == array.size and np.may_share_memory(seen, array):
+        before = view_names((tensor._offset or 0, seen.shape, seen.strides, None), writer.whole)
+        return names if before[-1:] == ("ViewBackward0",) else (*before, "ViewBackward0")
+    return names or ("ViewBackward0",) * of_leaf
+
+
+def _is_all(array: Array, whole: Whole) -> bool:
+    return array.size == prod(whole[0]) and array.dtype == whole[1]
+
+
+def _is_written(window: Window, node: Any) -> bool:
+    return node.written is not None and index_of(node.written) is None and node.written == window
 
 
 def output_nr(tensor: TensorBase) -> int:

@@ -111,13 +111,18 @@ class Taken(Storage):
 
 
 class TensorBase(Operand):
-    """A window on a storage: no maths here. `_offset` is None where the window is the whole storage, else bytes."""
+    """A window on a storage: no maths here. `_offset` is None where the window is the whole storage, else bytes.
 
-    __slots__ = ("_array", "_storage", "_offset", "_grad", "__weakref__", "__dict__")
+    `_seen`, which most do not have, is for `grad_fn`: the array that was given another shape, where that was part of a
+    storage already; its own, where it is one of several results in one storage.
+    """
+
+    __slots__ = ("_array", "_storage", "_offset", "_grad", "_seen", "__weakref__", "__dict__")
     _array: Array
     _storage: Storage
     _offset: int | None
     _grad: TensorBase | None
+    _seen: Array
 
 
 def new_storage(buffer: Array, root: Storage | None = None, start: int = 0) -> Storage:

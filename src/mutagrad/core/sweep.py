@@ -39,22 +39,11 @@ from ..base.counters import counters
 from ..base.errors import GradientError
 from ..base.modes import call_with, mode
 from ..base.provenance import describe
-from .graph import Adjoint, Freed, Leaf, Node, Writer
+from .graph import OUTPUT as OUTPUT, Adjoint, Freed, Leaf, Node, Writer
 from .window import As, Rows, Whole, Window, covers, index_of, shape_of
 
 if TYPE_CHECKING:
     from .arithmetic import Arithmetic
-
-
-class Output:
-    """The operation of a node that stands for one of several results; its input is the node that made them all."""
-
-    name = "output"
-    frees = False
-    adds = False
-
-
-OUTPUT = Output()
 
 
 class Sweep:

@@ -15,10 +15,10 @@ from ..base.sockets import socket
 from ..core.dtypes import as_dtype, bfloat16, dtype as element_type, dtype_of_class, float16, float32, float64
 from ..ops.create.create import empty_like
 from ..tensors.tensor import Tensor
-from . import future as conversion
+from . import future as conversion, state
 from .hooks import CHANGES, BackwardHooks, Handle, put
 from .parameter import Buffer, Parameter, is_lazy
-from .state import IncompatibleKeys, Stateful
+from .state import IncompatibleKeys
 
 if TYPE_CHECKING:
     from .common_types import DeviceLike
@@ -105,7 +105,7 @@ def _buffers_of(module: Module) -> Iterable[tuple[str, Any]]:
     return module._buffers.items()
 
 
-class Module(Stateful):
+class Module:
     """A function with parameters: subclass it, assign parameters and other modules to attributes, define `forward`.
 
     >>> import mutagrad as mg
@@ -122,6 +122,10 @@ class Module(Stateful):
     """
 
     training: bool
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
     _version = 1
     dump_patches = False
     call_super_init = False
@@ -643,6 +647,18 @@ class Module(Stateful):
         self.__dict__["forward"] = compile(self.forward, *arguments, **settings)
 
     # ---------------------------------------------------------------------------------------------------------- calling
+
+    state_dict, load_state_dict = state.state_dict, state.load_state_dict
+    get_extra_state, set_extra_state = state.get_extra_state, state.set_extra_state
+    _kept, _save_to_state_dict = state._kept, state._save_to_state_dict
+    _load_from_state_dict, _load_one = state._load_from_state_dict, state._load_one
+    _complete_state, _check_loaded = state._complete_state, state._check_loaded
+    register_state_dict_pre_hook = state.register_state_dict_pre_hook
+    register_state_dict_post_hook = state.register_state_dict_post_hook
+    register_load_state_dict_pre_hook = state.register_load_state_dict_pre_hook
+    register_load_state_dict_post_hook = state.register_load_state_dict_post_hook
+    _register_state_dict_hook = state._register_state_dict_hook
+    _register_load_state_dict_pre_hook = state._register_load_state_dict_pre_hook
 
     def forward(self, *inputs: Any, **settings: Any) -> Any:
         """Compute the module's results from its inputs: define it in a subclass, and call the module itself.

@@ -66,7 +66,8 @@ def _try_view(x: TensorBase, shape: tuple[int, ...], name: str) -> Any:
         raise no_tensor(x, name) from None
     if type(array) is ndarray and array.flags.c_contiguous and not (shape and min(shape) < -1):
         try:
-            return view_of(x, array.reshape(shape), x._offset or 0)
+            reshaped = array.reshape(shape)
+            return view_of(x, reshaped, 0) if x._offset is None else _seen_as(x, reshaped)
         except (ValueError, OverflowError):  # it does not fit
             pass
     shape = _fit(array, shape, name)
@@ -76,7 +77,14 @@ def _try_view(x: TensorBase, shape: tuple[int, ...], name: str) -> Any:
         return None
     if array.size and not np.may_share_memory(array, reshaped):
         return None
-    return view_of(x, reshaped, x._offset or 0)
+    return view_of(x, reshaped, 0) if x._offset is None else _seen_as(x, reshaped)
+
+
+def _seen_as(x: TensorBase, reshaped: Array) -> Any:
+    """A view of a view, in another shape. It notes of what: its geometry may be that of a single view."""
+    found = view_of(x, reshaped, x._offset or 0)
+    found._seen = x._array
+    return found
 
 
 def _no_copy() -> dict[str, Any]:
@@ -174,7 +182,10 @@ def pack(parts: Sequence[Array]) -> Any:
 def unpack(packed: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
     """Return the windows on it that are the results; for arrays and tensors alike."""
     places = accumulate((prod(s) for s in shapes), initial=0)
-    return tuple(packed[at:at + prod(s)].reshape(s) for at, s in zip(places, shapes))
+    found = tuple(packed[at:at + prod(s)].reshape(s) for at, s in zip(places, shapes))
+    for result in found if isinstance(packed, TensorBase) else ():
+        result._seen = result._array
+    return found
 
 
 RAW.unpack = RECORDED.unpack = unpack

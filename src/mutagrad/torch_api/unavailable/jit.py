@@ -105,7 +105,18 @@ def _overload(func: T) -> T:
     return func
 
 
-_overload_method = _overload
+_overload_method = _copy_to_script_wrapper = _overload
+
+
+def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any],
+                     if_false: Callable[..., Any], module_name: str, func_name: str) -> Callable[..., Any]:
+    """Return a function that is one of two, by an argument of theirs."""
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        flag = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
+        return (if_true if flag else if_false)(*args, **kwargs)
+
+    chosen.__doc__, chosen.__module__, chosen.__name__ = if_true.__doc__ or if_false.__doc__, module_name, func_name
+    return chosen
 
 
 def interface(obj: T) -> T:
