@@ -10,7 +10,7 @@ from .sizes import LARGE, MIDDLE, PLENTY
 from .threads import in_turn
 
 MANY = 1 << 15  # elements from which NumPy's way to transpose, a row of the result at a time, misses the cache
-RUN = range(8, 257)  # bytes that lie in one piece, up to which NumPy takes longer to set out over them than to copy them
+RUN = range(8, 257)  # bytes in one piece, of which NumPy takes longer to set out over each than to copy it
 STRIP = 32  # columns that are copied at a time: what is read of each row then fills lines of the cache
 
 
