@@ -174,14 +174,28 @@ PIECE = 512  # what NumPy's einsum adds in one go: in several sums side by side,
 def row_sums(a: Array, b: Array | None = None) -> Any:
     """Sum along the last dimension; of products with another array, if given."""
     n = a.shape[-1]
-    if n <= PIECE:
-        if type(a) is np.ndarray and n > FEW:  # by BLAS, which adds in more sums side by side than einsum
+    by_blas = type(a) is np.ndarray and n > FEW  # which adds in more sums side by side than einsum
+    if n <= PIECE or by_blas and n <= 2 * PIECE:
+        if by_blas:
             return np.vecdot(a, np.ones(n, a.dtype) if b is None else b)
         return np.einsum("...i->...", a) if b is None else np.einsum("...i,...i->...", a, b)
     head = n // PIECE * PIECE
     parts: list[Any] = [v if v is None else v[..., :head].reshape(*v.shape[:-1], -1, PIECE) for v in (a, b)]
     found = np.add.reduce(row_sums(*parts), -1, np.float64)
     return found if head == n else found + row_sums(a[..., head:], None if b is None else b[..., head:])
+
+
+def column_sums(a: Array, factors: Array | None = None) -> Any:
+    """Sum the rows of a matrix, each times its factor, if given, in double."""
+    n = len(a)
+    factors = np.ones(n, a.dtype) if factors is None else factors.astype(a.dtype, copy=False)
+    groups = n // GROUP
+    if groups < 2 or a.dtype.char == "d":
+        return np.matmul(factors, a).astype(np.float64)
+    head = groups * GROUP
+    found = np.matmul(factors[:head].reshape(groups, 1, GROUP), a[:head].reshape(groups, GROUP, -1))
+    total = np.add.reduce(found[:, 0], 0, np.float64)
+    return total if head == n else total + np.matmul(factors[head:], a[head:])
 
 
 def channel_sums(a: Array, b: Array | None = None) -> Any:
