@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
+from mutagrad.arrays.numpy import PIECE, silently
 from samples import SAMPLES, Sample
 
 SPECIAL = np.array([0.0, np.inf, -0.0, 1e38, np.nan, -1e38, 1e-45, -np.inf, 1.0, 0.0, -1.0])
@@ -50,3 +51,14 @@ def test_every_operation_is_silent(sample: Sample) -> None:
         run(sample, np.float64)
         assert np.geterr() == before
     assert np.geterr() == state
+
+
+def test_buffers_are_short_where_we_compute_and_nowhere_else() -> None:
+    """With long ones a column of factors, which is repeated, is copied into them, and the matrix with it."""
+    before = np.getbufsize()
+    seen: list[int] = []
+    x = mg.ones(512, 1024, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: seen.append(np.getbufsize()))
+    y.sum().backward()
+    assert seen == [PIECE] and silently(np.getbufsize) == PIECE < before == np.getbufsize()

@@ -10,6 +10,7 @@ from .sizes import LARGE, MIDDLE, PLENTY
 from .threads import in_turn
 
 MANY = 1 << 15  # elements from which NumPy's way to transpose, a row of the result at a time, misses the cache
+RUN = range(8, 257)  # bytes in one piece, of which NumPy takes longer to set out over each than to copy it
 STRIP = 32  # columns that are copied at a time: what is read of each row then fills lines of the cache
 
 
@@ -22,11 +23,12 @@ def copy_in_order(array: Array) -> Array:
         made: Array = np.empty(array.shape, array.dtype)
         if move(made, array):
             return made
+    out: Array = np.empty(array.shape, array.dtype)
+    if put_runs(out, array):
+        return out
     if array.size < MANY:
         return array.copy()
     if array.ndim > 1 and abs(array.strides[-1]) > abs(array.strides[-2]) > 0:
-        out: Array = np.empty(array.shape, array.dtype)
-
         def strips(part: slice) -> None:
             for start in range(part.start, part.stop, STRIP):
                 columns = slice(start, min(start + STRIP, part.stop))
@@ -38,6 +40,24 @@ def copy_in_order(array: Array) -> Array:
             in_turn(array.shape[-1], array.size // array.shape[-1], strips, True)
         return out
     return array.copy() if array.size < LARGE else _copy_in_spans(array)
+
+
+def put_runs(target: Array, source: Array) -> bool:
+    """Do `target[...] = source` where each short run that lies in one piece in both can be one element to NumPy.
+
+    False, with nothing done, where they have no such runs. They share no memory.
+    """
+    if target.shape != source.shape or target.dtype is not source.dtype or not target.ndim:
+        return False
+    first, run = target.ndim, target.itemsize
+    while first and target.strides[first - 1] == source.strides[first - 1] == run and target.shape[first - 1] > 1:
+        first -= 1
+        run *= target.shape[first]
+    if first in (0, target.ndim) or run not in RUN:
+        return False
+    kind, shape = np.dtype((np.void, run)), target.shape[:first]
+    target.reshape(*shape, -1).view(kind)[..., 0] = source.reshape(*shape, -1).view(kind)[..., 0]
+    return True
 
 
 def _copy_in_spans(array: Array) -> Array:

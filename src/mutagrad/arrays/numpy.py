@@ -53,10 +53,16 @@ class _FPError(local):
 
 fp_error = _FPError()
 
+# Elements of which NumPy's loops make a piece where operands are cast or repeated. It copies a repeated operand, and
+# those beside it, into such pieces, unless they are shorter than a row: with its own 8192, a matrix and a column of
+# factors takes twice as long. Shorter ones than this cost casts and narrow rows more than that saves.
+PIECE = 1024
+
 # NumPy keeps its error state in a context variable: the one that this sets in an empty context.
 _silent = Context()
 _silent.run(np.seterr, divide="call", invalid="call", over="ignore", under="ignore")
 _silent.run(np.seterrcall, fp_error.flag)
+_silent.run(np.setbufsize, PIECE)
 ((_variable, SILENT),) = _silent.items()
 fp_state: Callable[[], Any] = _variable.get
 set_fp_state: Callable[[Any], Any] = _variable.set

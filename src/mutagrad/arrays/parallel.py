@@ -18,7 +18,7 @@ from .compiled import loops, reductions
 from .compiled.compiler import choice
 from .compiled.layout import rows_of
 from .compiled.moves import SHORT, move
-from .copies import copy_in_order
+from .copies import copy_in_order, put_runs
 from .kinds import anywhere, is_plain
 from .numpy import np, silently
 from .sizes import BLOCK, LARGE, MANY, MIDDLE, PLENTY, SHARED
@@ -121,7 +121,9 @@ def assign(target: Array, value: Array) -> None:
     if target.size < MIDDLE or not is_plain(target, value):
         target[...] = value
         return
-    if move(target, value if value.shape == target.shape or not value.ndim else np.broadcast_to(value, target.shape)):
+    if value.ndim and value.shape != target.shape:
+        value = np.broadcast_to(value, target.shape)
+    if move(target, value) or put_runs(target, value):
         return
     if target.size < LARGE:
         target[...] = value

@@ -15,7 +15,7 @@ from ..base.operands import Array
 from . import parallel as large
 from .blas import times_vector
 from .compiled import reductions
-from .kinds import is_frozen
+from .kinds import is_frozen, is_plain
 from .numpy import np
 from .sizes import LARGE, SHARED
 
@@ -32,7 +32,9 @@ def add(a: Array, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = No
     if len(dims) == len(shape) and a.dtype.kind == "f" and a.flags.c_contiguous:
         return large.total(a).astype(dtype, copy=False).reshape((1,) * len(shape) if keepdims else ())
     start, end = (dims[0], dims[0] + 1) if len(dims) == 1 else (min(dims), max(dims) + 1)
-    if a.dtype.kind == "c":
+    if a.dtype.kind == "c" and end - start == len(dims) and (found := _complex_rows(a, start, end)) is not None:
+        found = found.astype(dtype, copy=False)
+    elif a.dtype.kind == "c":
         parts = np.ascontiguousarray(a).view(a.real.dtype).reshape(*shape, 2)
         found = _add(parts, sorted(dims)).reshape(-1, 2).astype(np.empty(0, dtype).real.dtype, copy=False).view(dtype)
     elif end - start == len(dims) and a.flags.c_contiguous:
@@ -44,6 +46,15 @@ def add(a: Array, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = No
     if keepdims:
         return found.reshape([1 if d in dims else n for d, n in enumerate(shape)])
     return found.reshape([n for d, n in enumerate(shape) if d not in dims])
+
+
+def _complex_rows(a: Array, start: int, end: int) -> Any:
+    """Sum rows of complex numbers; None where that is no product: multiplied by one, inf becomes inf and nan."""
+    n = prod(a.shape[start:])
+    if end != a.ndim or start == 0 or not FEW < n <= 2 * PIECE or not a.flags.c_contiguous:
+        return None
+    found = times_vector(a.reshape(-1, n), np.ones(n, a.dtype))
+    return found if np.isfinite(found).all() else None
 
 
 def _neighbours(a: Array, start: int, end: int, dtype: Any = np.float64) -> Any:
@@ -89,6 +100,10 @@ def _without_gaps(a: Array, dims: list[int]) -> Any:
     """
     inner = min(range(a.ndim), key=lambda d: (a.shape[d] == 1, abs(a.strides[d])))
     if inner in dims:
+        if a.strides[inner] == a.itemsize and FEW < a.shape[inner] <= 2 * PIECE and is_plain(a):
+            rows = np.moveaxis(a, inner, -1)
+            found = np.vecdot(rows, np.ones(rows.shape[-1], a.dtype)).astype(np.float64)
+            return np.ascontiguousarray(np.expand_dims(found, inner))
         return np.add.reduce(a, inner, a.dtype, keepdims=True).astype(np.float64, "C")
     d = max(dims, key=lambda d: a.shape[d])
     groups, before = a.shape[d] // FEW, (slice(None),) * d
@@ -159,12 +174,28 @@ PIECE = 512  # what NumPy's einsum adds in one go: in several sums side by side,
 def row_sums(a: Array, b: Array | None = None) -> Any:
     """Sum along the last dimension; of products with another array, if given."""
     n = a.shape[-1]
-    if n <= PIECE:
+    by_blas = type(a) is np.ndarray and n > FEW  # which adds in more sums side by side than einsum
+    if n <= PIECE or by_blas and n <= 2 * PIECE:
+        if by_blas:
+            return np.vecdot(a, np.ones(n, a.dtype) if b is None else b)
         return np.einsum("...i->...", a) if b is None else np.einsum("...i,...i->...", a, b)
     head = n // PIECE * PIECE
     parts: list[Any] = [v if v is None else v[..., :head].reshape(*v.shape[:-1], -1, PIECE) for v in (a, b)]
     found = np.add.reduce(row_sums(*parts), -1, np.float64)
     return found if head == n else found + row_sums(a[..., head:], None if b is None else b[..., head:])
+
+
+def column_sums(a: Array, factors: Array | None = None) -> Any:
+    """Sum the rows of a matrix, each times its factor, if given, in double."""
+    n = len(a)
+    factors = np.ones(n, a.dtype) if factors is None else factors.astype(a.dtype, copy=False)
+    groups = n // GROUP
+    if groups < 2 or a.dtype.char == "d":
+        return np.matmul(factors, a).astype(np.float64)
+    head = groups * GROUP
+    found = np.matmul(factors[:head].reshape(groups, 1, GROUP), a[:head].reshape(groups, GROUP, -1))
+    total = np.add.reduce(found[:, 0], 0, np.float64)
+    return total if head == n else total + np.matmul(factors[head:], a[head:])
 
 
 def channel_sums(a: Array, b: Array | None = None) -> Any:

@@ -24,7 +24,7 @@ from .op import RAW, RECORDED
 from .ownership import SOLE, SOLE_BASE, SOLE_STORAGE
 from .saved import source_of, with_history
 from .storage import Storage, TensorBase, memory_of
-from .window import As, Shape, Whole, Window, broadcast_axes, index_of, memory_order
+from .window import As, Shape, Whole, Window, are_apart, broadcast_axes, index_of, memory_order
 
 SMALL = 1024  # elements up to which a sum is simply made anew
 TINY = 64  # elements up to which many adjoints are added in one go
@@ -80,6 +80,26 @@ class Arithmetic:
         """Return a buffer of zeros, of the kind of what will be added to it."""
         buffer = kinds.zeros(*whole, like)
         counters.allocated += buffer.nbytes
+        return buffer
+
+    def made_of(self, whole: Whole, parts: list[tuple[Any, Any]]) -> Any:
+        """Return a fresh buffer out of adjoints of windows that have nothing in common; None if they do, or are small.
+
+        They are assigned: adding to zeros would be two passes more.
+        """
+        if len(parts) == 1 and (found := self.whole_from(whole, *parts[0])) is not None:
+            return found
+        size, kind = prod(whole[0]), whole[1]
+        if size < parallel.MIDDLE or not are_apart([window for window, _ in parts], kind.itemsize):
+            return None
+        if any(g.__class__ is not np.ndarray or g.dtype != kind or g.shape != window[1] or not is_plain(g)
+               for window, g in parts):
+            return None
+        buffer: Any = (np.empty if sum(g.size for _, g in parts) == size else np.zeros)(*whole)
+        counters.allocated += buffer.nbytes
+        for window, g in parts:
+            parallel.assign(self.view(buffer, window), g)
+            counters.touched += g.nbytes
         return buffer
 
     def whole_from(self, whole: Whole, window: Any, g: Any) -> Any:
@@ -234,7 +254,7 @@ class RecordedArithmetic(Arithmetic):
     def zeros(self, whole: Whole, like: Adjoint | None = None) -> Any:
         return make(kinds.zeros(*whole, None if like is None else like._array))
 
-    def whole_from(self, whole: Whole, window: Any, g: Adjoint) -> Any:
+    def made_of(self, whole: Whole, parts: list[tuple[Any, Any]]) -> Any:
         return None
 
     def own(self, holder: list[Adjoint], dtype: Any) -> Any:

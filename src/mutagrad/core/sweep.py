@@ -197,7 +197,7 @@ class Sweep:
             whole = [arithmetic.total(whole)]
         if whole_of[1] is None:  # nobody has looked at a part: there are none, and nobody will add to one
             return whole.pop()
-        if len(parts) == 1 and not whole and (buffer := arithmetic.whole_from(whole_of, *parts[0])) is not None:
+        if parts and not whole and (buffer := arithmetic.made_of(whole_of, parts)) is not None:
             return buffer
         buffer = (arithmetic.own(whole, whole_of[1]) if whole
                   else arithmetic.zeros(whole_of, parts[0][1] if parts else None))

@@ -2,8 +2,9 @@
 
 The same window laid over a storage's adjoint is the adjoint of the tensor, which is why views need no node and no rule.
 """
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple, Union
 
@@ -116,6 +117,32 @@ def descends(strides: Shape) -> bool:
     """Return whether dimensions with these strides lie in memory in C order, as those of slices do."""
     steps = [abs(t) for t in strides if t]
     return steps == sorted(steps, reverse=True)
+
+
+def are_apart(windows: Sequence[Any], itemsize: int) -> bool:
+    """Return whether no two windows have an element in common, as far as their bounds show.
+
+    Rows have bytes of their own, and columns have them in every row of the same pitch.
+    """
+    if any(w.__class__ is int or w[3] is not None for w in windows):
+        return False
+    if _follow(extent(*w[:3], itemsize) for w in windows):
+        return True
+    strides = windows[0][2]
+    if not strides or any(w[2] != strides for w in windows):
+        return False
+    d = max(range(len(strides)), key=lambda d: abs(strides[d]))
+    pitch, places = abs(strides[d]), []
+    for offset, shape, _, _ in windows:
+        low, high = extent(offset, shape[:d] + shape[d + 1:], strides[:d] + strides[d + 1:], itemsize)
+        if not pitch or low % pitch + high - low > pitch:
+            return False
+        places.append((low % pitch, low % pitch + high - low))
+    return _follow(places)
+
+
+def _follow(spans: Iterable[tuple[int, int]]) -> bool:
+    return all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
 
 
 def shape_of(window: Window) -> Shape | None:

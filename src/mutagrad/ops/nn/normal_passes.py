@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from ...arrays import np, parallel as large
+from ...arrays import np
 from ...arrays.compiled import library, rows as compiled
 from ...arrays.compiled.compiler import choice
 from ...arrays.compiled.written import cuts
 from ...arrays.copies import in_order
-from ...arrays.sums import channel_sums, row_sums
 from ...base.operands import Array
+from . import normal_blocks as blocks
 
 _SIDE = 16  # channels that lie side by side are shared out among threads by so many
 _LONG = 8  # elements of a channel that lie side by side, from which a loop goes over them one after the other
@@ -47,13 +47,6 @@ class Plan(NamedTuple):
 
 # ---------------------------------------------------------------------------------------------------- rows of one array
 
-def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[int, ...]]:
-    """Of a plan over groups of channels: shapes of an item as (samples, groups, elements), by weights, and of those."""
-    samples, groups, channels, inner = plan.shape
-    wide = (samples, groups * channels, inner) if inner > 1 else (samples, groups * channels)
-    return (samples, groups, channels * inner), wide, (groups * channels, 1) if inner > 1 else (groups * channels,)
-
-
 def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
     x = in_order(x)
     out = np.empty(x.shape, x.dtype)
@@ -65,32 +58,8 @@ def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: 
                  mean, scale, _shaped(out, shape))
         loop.share(shape[0], x.size, *given)
         return out
-    rows, wide, affine = _folded(plan)
-    groups = rows[1]
-    source, target, final = x.reshape(rows), out.reshape(rows), out.reshape(wide)
-    mean, scale = moments.reshape(2, *rows[:2], 1)
-    w, b = (v.reshape(affine) if v.ndim else None for v in (weight, bias))
-
-    def work(part: slice) -> None:
-        block = target[part]
-        if plan.centred:
-            mean[part, :, 0] = row_sums(source[part]) / rows[2]
-            np.subtract(source[part], mean[part], out=block)
-            squares = row_sums(block, block)
-        else:
-            squares = row_sums(source[part], source[part])
-        scale[part, :, 0] = 1 / np.sqrt(squares / x.dtype.type(rows[2]) + x.dtype.type(plan.eps))
-        if w is not None and len(wide) > 2:  # the same for all elements of a channel: one factor with the scale
-            factor = scale[part] * w.reshape(groups, -1)
-            np.multiply(final[part], factor.reshape(-1, *w.shape), out=final[part])
-        else:
-            np.multiply(block if plan.centred else source[part], scale[part], out=block)
-            if w is not None:
-                np.multiply(final[part], w, out=final[part])
-        if b is not None:
-            np.add(final[part], b, out=final[part])
-
-    large.in_turn(rows[0], rows[1] * rows[2], work, fixed=True)
+    mean, scale = moments.reshape(2, *plan.shape[:2])
+    blocks.normalise_groups(x, out, weight, bias, plan.shape, plan.centred, plan.eps, mean, scale)
     return out
 
 
@@ -108,35 +77,8 @@ def reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments
                    plan.centred, *moments.reshape(2, -1), wanted[0], _shaped(g if gx is None else gx, shape), *sums)
         return gx, *[(s[0] if count == 1 else np.add.reduce(s, 0)) if asked else None
                      for s, asked in zip(sums, wanted[1:3])]
-    rows, wide, affine = _folded(plan)
-    mean, scale = moments.reshape(2, *rows[:2], 1)
-    target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
-    w = weight.reshape(affine) if weight is not None and weight.ndim else None
-
-    def work(part: slice) -> tuple[Any, Any]:
-        normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
-        normal *= scale[part]
-        piece = incoming[part]
-        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None,
-                channel_sums(piece) if wanted[2] else None)
-        if target is None:
-            return sums
-        block = target[part]
-        if w is None:
-            block[...] = piece.reshape(block.shape)
-        else:
-            np.multiply(piece, w, out=block.reshape(piece.shape))
-        along = (row_sums(block, normal)[..., None] / rows[2]).astype(g.dtype, copy=False)
-        level = (row_sums(block)[..., None] / rows[2]).astype(g.dtype, copy=False) if plan.centred else None
-        normal *= along
-        block -= normal
-        if level is not None:
-            block -= level
-        block *= scale[part]
-        return sums
-
-    sums = large.in_turn(rows[0], rows[1] * rows[2], work, fixed=True)
-    return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
+    mean, scale = moments.reshape(2, *plan.shape[:2])
+    return gx, *blocks.reverse_groups(g, x, weight, gx, plan.shape, plan.centred, mean, scale, wanted)
 
 
 def _loop(function: Callable[..., Any], *arrays: Array) -> Any:
@@ -166,12 +108,6 @@ def _vector(values: Array | None, like: Array) -> Array:
     return values if values.ndim == 1 else values.reshape(-1)
 
 
-def _added(parts: list[Any], g: Array, count: int) -> Any:
-    if len(parts) == 1:
-        return parts[0].astype(g.dtype, copy=False)
-    return np.add.reduce(np.stack(parts), 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
-
-
 # ------------------------------------------------------------------------------------------------ channels of all items
 
 def _over_channels(plan: Plan, size: int) -> tuple[Sequence[Callable[..., Any]], tuple[int, ...], int, list[int]]:
@@ -189,7 +125,6 @@ def _over_channels(plan: Plan, size: int) -> tuple[Sequence[Callable[..., Any]],
 def normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
     x = in_order(x)
     out = np.empty(x.shape, x.dtype)
-    source, target = x.reshape(plan.shape), out.reshape(plan.shape)
     mean, scale = moments
     functions, shape, count, setting = _over_channels(plan, x.size)
     if functions and (loop := _loop(functions[0], x, weight, bias, mean, scale)) is not None:
@@ -197,20 +132,8 @@ def normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments
                  mean.reshape(-1), scale.reshape(-1), out.reshape(shape))
         loop.share(count, x.size, *given)
         return out
-    w, b = (v.reshape(-1, 1) if v.ndim else None for v in (weight, bias))
-
-    def work(part: slice) -> None:
-        piece, block = source[:, part], target[:, part]
-        if not plan.given:
-            mean[0, part, 0] = channel_sums(piece) / plan.members
-        np.subtract(piece, mean[:, part], out=block)
-        if not plan.given:
-            scale[0, part, 0] = 1 / np.sqrt(channel_sums(block, block) / plan.members + plan.eps)
-        np.multiply(block, scale[0, part] if w is None else scale[0, part] * w[part], out=block)
-        if b is not None:
-            np.add(block, b[part], out=block)
-
-    _by_channel(plan, work)
+    mean, scale = mean.reshape(-1), scale.reshape(-1)
+    blocks.normalise_channels(x, out, weight, bias, plan.shape, plan.given, plan.eps, mean, scale)
     return out
 
 
@@ -221,44 +144,12 @@ def reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, momen
     g, x = in_order(g), in_order(x)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
-    target = None if gx is None else gx.reshape(plan.shape)
-    source, incoming = x.reshape(plan.shape), g.reshape(plan.shape)
     functions, shape, count, setting = _over_channels(plan, x.size)
     if functions and (loop := _loop(functions[1], x, g, mean, scale, *_present(weight))) is not None:
         inputs = (g.reshape(shape), x.reshape(shape), *setting, _vector(weight, g), plan.given, mean.reshape(-1),
                   scale.reshape(-1), wanted[0], (g if gx is None else gx).reshape(shape), along, level)
         loop.share(count, x.size, *inputs)
         return gx, along if wanted[1] else None, level if wanted[2] else None
-    slope = scale[0] if weight is None or not weight.ndim else scale[0] * weight.reshape(-1, 1)
-
-    def work(part: slice) -> None:
-        piece = incoming[:, part]
-        normal = source[:, part] - mean[:, part]
-        normal *= scale[:, part]
-        along[part] = channel_sums(piece, normal)
-        level[part] = channel_sums(piece)
-        if target is None:
-            return
-        block = target[:, part]
-        if plan.given:
-            np.multiply(piece, slope[part], out=block)
-            return
-        normal *= (along[part] / g.dtype.type(plan.members))[:, None]
-        np.subtract(piece, normal, out=block)
-        block -= (level[part] / g.dtype.type(plan.members))[:, None]
-        block *= slope[part]
-
-    _by_channel(plan, work)
+    mean, scale = mean.reshape(-1), scale.reshape(-1)
+    along, level = blocks.reverse_channels(g, x, weight, gx, plan.shape, plan.given, mean, scale)
     return gx, along if wanted[1] else None, level if wanted[2] else None
-
-
-def _by_channel(plan: Plan, work: Callable[[slice], None]) -> None:
-    """A block has several channels where their elements lie side by side."""
-    samples, channels, inner = plan.shape
-    together = max(1, min(64 // max(inner, 1), channels))
-    blocks = -(-channels // together)
-
-    def block(part: slice) -> None:
-        work(slice(part.start * together, min(part.stop * together, channels)))
-
-    large.in_turn(blocks, samples * together * inner, block, fixed=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from ...arrays import np
+from ...arrays import np, parallel as large
 from ...arrays.compiled import images
 from ...arrays.kinds import remembered
 from ...arrays.numpy import silently
@@ -30,10 +30,16 @@ def _constant(a: Array, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
     before = [0, 0, 0, *(before for before, _ in pads)][-3:]
     if not any(map(any, pads[:-3])) and (found := planes.fill(images.surround, a, shape, *before, value)) is not None:
         return found
-    out = np.empty(shape, a.dtype) if max(map(max, pads), default=0) <= 0 else np.full(shape, value, a.dtype)
+    out: Any = np.empty(shape, a.dtype)
     kept = tuple(slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(a.shape, pads))
     inner = tuple(slice(max(before, 0), n - max(after, 0)) for n, (before, after) in zip(out.shape, pads))
-    out[inner] = a[kept]
+    if 2 * prod(s.stop - s.start for s in inner) < out.size:
+        out[...] = value
+    else:  # what is around it alone: the slabs before and after along each dimension
+        for d, s in enumerate(inner):
+            out[(*inner[:d], slice(0, s.start))] = value
+            out[(*inner[:d], slice(s.stop, None))] = value
+    large.assign(out[inner], a[kept])
     return out
 
 

@@ -3,15 +3,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import floor, isfinite, prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...arrays import np
 from ...arrays.compiled import images
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import is_plain, remembered
 from ...arrays.numpy import silenced
-from ...arrays.parallel import is_finite
+from ...arrays.parallel import assign, is_finite
 from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import RECORDED as RECORDING, call_with
@@ -43,6 +44,7 @@ FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
+_FEW = 32  # positions of a border that are copied one by one
 Ints = int | Sequence[int]  # one number for all dimensions, or one for each
 
 
@@ -60,6 +62,28 @@ def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
 
 # ---------------------------------------------------------------------------------------------- one dimension at a time
 
+class _Border(NamedTuple):
+    """Of a dimension that is an old one with something around it: where that part begins, in the new and in the old
+    one, how long it is, and of the other positions which one of the old ones they are copies of."""
+
+    start: int
+    first: int
+    length: int
+    others: tuple[tuple[int, int], ...]
+
+
+def _border_of(at: Array) -> _Border | None:
+    """What positions are, if they are that, and the others are few and copies of what is in the middle."""
+    ends = [0, *(np.flatnonzero(np.diff(at) != 1) + 1), len(at)]
+    length, start = max((stop - start, -start) for start, stop in pairwise(ends))
+    start = -start
+    first = int(at[start]) if length else 0
+    others = tuple((j, int(at[j])) for j in (*range(start), *range(start + length, len(at))))
+    if len(others) > min(_FEW, length) or not all(first <= j < first + length for _, j in others):
+        return None
+    return _Border(int(start), first, int(length), others)
+
+
 class Taps:
     """What each position along a new dimension is made of: positions of the old one, and weights (None for a copy).
 
@@ -71,6 +95,8 @@ class Taps:
         self.size, self.positions, self.weights = size, positions, weights
         self.counts = np.full(len(positions), positions.shape[1]) if counts is None else counts
         self._transposed: Taps | None = None
+        self.border = call_with({"kind": None}, _border_of, positions[:, 0]) if weights is None else None
+        self.back_from: _Border | None = None  # what its adjoint is
 
     @property
     def transposed(self) -> Taps:
@@ -78,6 +104,7 @@ class Taps:
         if self._transposed is None:
             self._transposed = call_with({"kind": None}, self._transpose)
             self._transposed._transposed = self
+            self._transposed.back_from = self.border
         return self._transposed
 
     def _transpose(self) -> Taps:
@@ -99,8 +126,39 @@ class Taps:
         return Taps(n, places, parts, counts)
 
 
+def _surrounded(a: Array, dim: int, shape: tuple[int, ...], border: _Border) -> Array:
+    """Copies of what stands in the middle put around it: all of that at once, the others one by one."""
+    out: Array = np.empty(shape, a.dtype)
+    start, first, length, others = border
+    assign(_part(out, dim, start, length), _part(a, dim, first, length))
+    for new, old in others:
+        _part(out, dim, new, 1)[...] = _part(a, dim, old, 1)
+    return out
+
+
+def _gathered(g: Array, dim: int, shape: tuple[int, ...], border: _Border) -> Array:
+    """The adjoint of that."""
+    out: Array = np.empty(shape, g.dtype)
+    start, first, length, others = border
+    assign(_part(out, dim, first, length), _part(g, dim, start, length))
+    for low, high in ((0, first), (first + length, shape[dim])):
+        _part(out, dim, low, high - low)[...] = 0
+    for new, old in others:
+        part = _part(out, dim, old, 1)
+        np.add(part, _part(g, dim, new, 1), out=part)
+    return out
+
+
+def _part(a: Array, dim: int, start: int, length: int) -> Any:
+    return a[(slice(None),) * dim + (slice(start, start + length),)]
+
+
 def _along(a: Array, dim: int, taps: Taps) -> Any:
     shape = (*a.shape[:dim], len(taps.positions), *a.shape[dim + 1:])
+    if taps.border is not None and is_plain(a):
+        return _surrounded(a, dim, shape, taps.border)
+    if taps.back_from is not None and is_plain(a):
+        return _gathered(a, dim, shape, taps.back_from)
     if taps.weights is None:
         return a.take(taps.positions[:, 0], dim)
     if not taps.size:

@@ -7,27 +7,34 @@ from ...arrays import np
 from ...arrays.compiled import reductions as compiled
 from ...arrays.kinds import is_frozen, is_plain
 from ...base.operands import Array
-from .rows import back, count, is_large
+from .rows import back, count, is_large, kept_shape
 
 _MANY = 4096  # elements from which a faster way is worth looking for
 
 
 def product(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Multiplies halves of the last dimension with each other until little is left: NumPy goes from element to element.
+    """Multiplies halves of rows with each other until little is left: NumPy goes from element to element.
 
     Many are multiplied in double: products of numbers on either side of 1 are often cut off, and that adds up.
     """
     dtype = a.dtype
     if dtype.char in "fdl" and (found := compiled.reduce("product", a, dims, keepdim)) is not None:
         return found.astype(dtype, copy=False)
-    wide = np.float64 if a.shape and a.shape[-1] >= _MANY else dtype
-    if dims == (a.ndim - 1,) and a.size >= _MANY and dtype.kind == "f" and not is_frozen(a):
-        while (n := a.shape[-1]) >= 16:
-            half = np.multiply(a[..., : n // 2], a[..., n // 2 : n // 2 * 2], dtype=wide)
-            if n % 2:
-                half[..., 0] *= a[..., -1]
-            a = half
-    return np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim).astype(dtype, copy=False)
+    first = a.ndim - len(dims)
+    if dtype.kind == "f" and a.size >= _MANY and not is_frozen(a) and sorted(dims) == list(range(first, a.ndim)):
+        found = _row_products(a.reshape(*a.shape[:first], -1)).astype(dtype, copy=False)
+        return found.reshape(kept_shape(a.shape, dims)) if keepdim else found
+    return np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim)
+
+
+def _row_products(a: Array) -> Any:
+    wide = np.float64 if a.shape[-1] >= _MANY else a.dtype
+    while (n := a.shape[-1]) >= 16:
+        half = np.multiply(a[..., : n // 2], a[..., n // 2 : n // 2 * 2], dtype=wide)
+        if n % 2:
+            half[..., 0] *= a[..., -1]
+        a = half
+    return np.asarray(np.multiply.reduce(a, -1, a.dtype))
 
 
 def product_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from ...arrays import np, parallel as large, sums
 from ...arrays.bfloat16 import DIRECT, SHORT
 from ...arrays.compiled import reductions as compiled, rows as row_loops
+from ...arrays.counting import count_true, first_extremes
 from ...arrays.kinds import is_frozen, is_plain, is_spread, perhaps
 from ...arrays.running import accumulate
 from ...base import return_types
@@ -254,6 +255,8 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype 
     if dtype is None and array.dtype.char in "?bBhi" and (
             found := compiled.reduce("sum", array, dims, keepdim)) is not None:
         return write_out("sum", make(found), out)
+    if dtype is None and array.dtype.char == "?" and (found := count_true(array, dims, keepdim)) is not None:
+        return write_out("sum", make(found), out)
     result = sum_dims(summable(input, dtype, "sum"), dims, keepdim)
     return result if out is None else write_out("sum", result, out)
 
@@ -446,6 +449,8 @@ def _position(name: str, x: Tensor, dim: int | None, keepdim: bool) -> Any:
     if (dim < array.ndim - 1 or not array.flags.c_contiguous) and (
             found := compiled.place(extreme, array, dim)) is not None:
         return found.reshape(kept_shape(array.shape, (dim,))) if keepdim else found
+    if (found := first_extremes(np.maximum if find is np.argmax else np.minimum, array, dim)) is not None:
+        return np.expand_dims(found, dim) if keepdim else found
     return np.asarray(find(array, dim, keepdims=keepdim))
 
 
@@ -583,6 +588,9 @@ def count_nonzero(input: Tensor, *dims: Dims, dim: Dims = None, axis: Dims = Non
     cut("count_nonzero", input)
     counted = whole_dims(one_by_one(dims, dim if axis is None else axis), array.ndim, "count_nonzero")
     found = compiled.reduce("nonzero", array, counted)
+    if found is None and array.size >= _MANY:
+        array = array if array.dtype.char == "?" else array != 0
+        found = count_true(array, counted)
     return make(np.asarray(np.count_nonzero(array, axis=counted) if found is None else found))
 
 

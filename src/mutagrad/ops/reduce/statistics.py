@@ -6,6 +6,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.compiled import reductions as compiled
+from ...arrays.counting import count_true
 from ...arrays.kinds import anywhere, extremes, is_plain
 from ...arrays.numpy import choose
 from ...base import return_types
@@ -101,7 +102,9 @@ def nanmean(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype
 def _nanmean(x: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Any:
     count = compiled.reduce("numbers", x._array, dims, keepdim)
     if count is None:
-        count = np.add.reduce(~np.isnan(x._array), dims, np.int64, keepdims=keepdim)
+        present = ~np.isnan(x._array)
+        count = count_true(present, dims, keepdim)
+        count = np.add.reduce(present, dims, np.int64, keepdims=keepdim) if count is None else count
     return nansum(x, dims, keepdim) / make(np.asarray(count))
 
 
