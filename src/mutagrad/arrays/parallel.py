@@ -12,6 +12,7 @@ from operator import is_not
 from typing import Any
 
 from ..base.operands import Array
+from . import pieces
 from .allocator import keep_memory
 from .blas import times_vector
 from .compiled import loops, reductions
@@ -163,7 +164,11 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], setting
         if direct:
             _in_rows(function, arrays, out)
         return direct
-    return _in_pieces(function, vectors, settings, out.reshape(-1))
+    target = out.reshape(-1)
+    if direct and function not in pieces.LOWERED:
+        return _in_pieces(function, vectors, settings, target)
+    return (pieces.run(function, lambda given: [function(*given)], (*vectors, *settings), None, [target])
+            or _in_pieces(function, vectors, settings, target))
 
 
 def _near(array: Any, out: Array) -> Any:
@@ -257,6 +262,14 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
             v is None and s is not None for v, s in zip(vectors, saved)):
         return None
     targets = [None if o is None else o.reshape(-1) for o in outs]
+    wanted = tuple([t is not None for t in targets])
+
+    def traced(given: list[Any]) -> list[Any]:
+        found = rules(xp, given[0], given[1:], [True if w else None for w in wanted])
+        return [f for f, w in zip(found, wanted) if w]
+
+    if pieces.run(rules, traced, (incoming, *vectors), wanted, [t for t in targets if t is not None]):
+        return outs
 
     def work(part: slice) -> None:
         given = [part_of(v, part) for v in vectors]
