@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from threading import get_ident
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy
 
 from ..base.operands import Array
 from .compiled.expressions import Unknown, Valued
-from .recorded import LOWERED, Operand, Record, Value, convert, given as _given
+from .recorded import SHORT, Operand, Record, Value, convert, given as _given, rounded, widened
 from .sizes import PIECE
 from .threads import in_turn
 
@@ -43,8 +44,9 @@ def run(function: Callable[..., Any], traced: Callable[[list[Any]], Sequence[Any
         wanted: Any, targets: Sequence[Array]) -> bool:
     """Do `targets = traced(given)` piece by piece; False, with nothing done, where the function has other steps.
 
-    Arrays among what is given, and the targets, are vectors of one length. Only a single target may be one of them.
+    Arrays among what is given broadcast to the shape of the targets. A single target may be one of them.
     """
+    given, targets = _laid(given, targets)
     program = _program(function, traced, given, wanted, targets)
     if program is None:
         return False
@@ -52,24 +54,55 @@ def run(function: Callable[..., Any], traced: Callable[[list[Any]], Sequence[Any
     return True
 
 
+def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
+    """Return an array as a vector to cut spans from: one element where all are the same, None if it cannot be cut."""
+    if not isinstance(array, numpy.ndarray):
+        return array
+    if array.size == 1:
+        return array.reshape(())
+    if array.shape != shape:
+        return None
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
+    return array[(0,) * array.ndim] if not any(array.strides) else None
+
+
+def _laid(given: Sequence[Any], targets: Sequence[Array]) -> tuple[list[Any], list[Array]]:
+    """The same as vectors, if that can be; else with as many dimensions each, of which the first is cut."""
+    shape, ndim = targets[0].shape, targets[0].ndim
+    vectors = [flat(v, shape) for v in given]
+    if all(v is None or w is not None for v, w in zip(given, vectors)) and all(t.flags.c_contiguous for t in targets):
+        return vectors, [t.reshape(-1) for t in targets]
+    axis = 0 if targets[0].size // shape[0] <= PIECE else shape.index(max(shape))
+    found = [v.reshape((1,) * (ndim - v.ndim) + v.shape) if w is None and v is not None or getattr(w, "ndim", 0) else w
+             for v, w in zip(given, vectors)]
+    return ([numpy.moveaxis(v, axis, 0) if isinstance(v, numpy.ndarray) and v.ndim else v for v in found],
+            [numpy.moveaxis(t, axis, 0) for t in targets])
+
+
 def _go(program: Program, arrays: list[Array], numbers: list[Any], targets: Sequence[Array]) -> None:
     mine: dict[tuple[int, int], list[Array]] = {}  # by thread and length: blocks of memory
+    count, *rest = targets[0].shape
+    whole = [a.shape[0] != count for a in arrays]
 
     def work(part: slice) -> None:
         about = get_ident(), part.stop - part.start
         blocks = mine.get(about)
         if blocks is None:
-            blocks = mine[about] = _blocks(program, about[1])
-        program.compute([a[part] for a in arrays], numbers, blocks, [t[part] for t in targets])
+            blocks = mine[about] = _blocks(program, (about[1], *rest))
+        program.compute([a if w else a[part] for a, w in zip(arrays, whole)], numbers, blocks,
+                        [t[part] for t in targets])
 
-    bytes_each = sum([a.itemsize for a in (*arrays, *targets)]) + program.count * program.item
-    piece = min(max(ROOM // bytes_each // STEP * STEP, LEAST), PIECE)
-    in_turn(len(targets[0]), PIECE // piece, work)
+    each = targets[0].size // count
+    room = sum([a.itemsize for a in (*arrays, *targets)]) + program.count * program.item
+    piece = min(max(ROOM // room // STEP * STEP, LEAST), PIECE)
+    in_turn(count, PIECE // max(piece // each, 1), work)
 
 
-def _blocks(program: Program, size: int) -> list[Array]:
+def _blocks(program: Program, shape: tuple[int, ...]) -> list[Array]:
+    size = prod(shape)
     memory = [numpy.empty(size * program.item, numpy.uint8) for _ in range(program.count)]
-    return [memory[block][:size * dtype.itemsize].view(dtype) for block, dtype in program.blocks]
+    return [memory[block][:size * dtype.itemsize].view(dtype).reshape(shape) for block, dtype in program.blocks]
 
 
 def _program(function: Any, traced: Callable[[list[Any]], Sequence[Any]], given: Sequence[Any], wanted: Any,
@@ -101,39 +134,43 @@ def _about(value: Any) -> Any:
 def _made(traced: Callable[[list[Any]], Sequence[Any]], given: Sequence[Any], types: tuple[Any, ...],
           by_value: bool) -> Any:
     """A program; None if there can be none, or _BY_VALUE."""
-    record = Record()
-    values: list[Any] = []
-    for v in given:
-        if not isinstance(v, (numpy.ndarray, numpy.generic)):
-            values.append(v)
-        elif v.dtype.char not in _KNOWN:
-            return None
-        else:
-            values.append(numpy.asarray(v) if by_value and not v.ndim else record.given(v.dtype, min(v.ndim, 1)))
+    arrays = [i for i, v in enumerate(given) if isinstance(v, (numpy.ndarray, numpy.generic))]
+    if any(given[i].dtype.char not in _KNOWN for i in arrays):
+        return None
+    record, values = Record(), list(given)
+    for i in arrays:
+        values[i] = record.given(given[i].dtype, min(given[i].ndim, 1))
     try:
-        found = traced(values)
-        results = [_result(record, f, dtype) for f, dtype in zip(found, types)]
+        found = traced([_operand(v, given[i], by_value) if i in arrays else v for i, v in enumerate(values)])
+        results = [_result(f, dtype) for f, dtype in zip(found, types)]
     except Valued:
         return None if by_value else _BY_VALUE
     except Exception:  # whatever a function does with what is no array
         return None
-    return _compiled(record, results, types, [i for i, v in enumerate(values) if isinstance(v, Value)], given)
+    return _compiled(record, results, arrays, given)
 
 
-_KNOWN = "?bBhHiIlLqQfd"
+_KNOWN = "?bBhHiIlLqQfdeE"
 
 
-def _result(record: Record, value: Any, dtype: Any) -> Value:
+def _operand(value: Value, given: Any, by_value: bool) -> Any:
+    """What a function is given for an array: floats of two bytes are computed in float32."""
+    short = given.dtype.char in SHORT
+    if by_value and not given.ndim:
+        return numpy.asarray(given, numpy.float32 if short else None)
+    return widened(value) if short else value
+
+
+def _result(value: Any, dtype: Any) -> Value:
     if not isinstance(value, Value) or not value.ndim:
         raise Unknown("no array")
-    return value if value.dtype == dtype else value.astype(dtype)
+    return value if value.dtype == dtype else rounded(value, dtype) if dtype.char in SHORT else value.astype(dtype)
 
 
 # ---------------------------------------------------------------------------------------------------- writing the steps
 
 
-def _compiled(record: Record, results: list[Value], types: tuple[Any, ...], given: list[int],
-              values: Sequence[Any]) -> Program:
+def _compiled(record: Record, results: list[Value], given: list[int], values: Sequence[Any]) -> Program:
     text = _Text(record, [r.at for r in results])
     arrays = tuple([i for i in given if values[i].ndim])
     numbers = tuple([i for i in given if not values[i].ndim])
@@ -215,7 +252,8 @@ class _Text:
         if in_place:
             self.free += done
         if result is not None:
-            self._name(out, f"t[{result}]")
+            seen = self.results[result].dtype == step.dtype
+            self._name(out, f"t[{result}]" + ("" if seen else f".view({self._constant(step.dtype)})"))
         else:
             block = self.free.pop() if self.free else self._new_block()
             self.block_of[k] = block

@@ -16,6 +16,7 @@ import numpy
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .compiled.expressions import Unknown, Valued
+from .halves import narrow, widen
 from .numpy import clip
 from .sizes import PIECE
 
@@ -70,6 +71,24 @@ def convert(value: Any, out: Any) -> None:
     numpy.copyto(out, value, "unsafe")
 
 
+SHORT = "eE"  # characters of the types of floats of two bytes
+_HALF, _SINGLE = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32)
+
+
+def widened(value: Value) -> Value:
+    """A float of two bytes as float32, in which they are computed."""
+    return _converted(value, widen if value.dtype == _HALF else convert, _SINGLE)
+
+
+def rounded(value: Value, dtype: Any) -> Value:
+    """A value as floats of two bytes."""
+    return _converted(value.astype(_SINGLE), narrow if dtype == _HALF else convert, dtype)
+
+
+def _converted(value: Value, function: Callable[..., Any], dtype: Any) -> Value:
+    return value.record.step(function if value.ndim else dtype.type, (value.at,), dtype, value.ndim)
+
+
 class Value(NDArrayOperatorsMixin):
     """The value of each element, or a number (`ndim` 0) that is known when the function runs."""
 
@@ -103,7 +122,7 @@ class Value(NDArrayOperatorsMixin):
             return self.view(dtype)
         if dtype.kind not in "biuf" or self.dtype.kind not in "biuf":
             raise Unknown(str(dtype))
-        return self.record.step(convert, (self.at,), dtype, self.ndim)
+        return _converted(self, convert, dtype)
 
     def view(self, dtype: Any) -> Value:
         dtype = numpy.dtype(dtype)
@@ -262,7 +281,7 @@ LOWERED: dict[Any, Callable[..., Any]] = {
 def _all_bits(mask: Value, kind: Any) -> Value:
     """All ones where it is true, else zeros, in an integer type."""
     ones = _plain(mask.record, numpy.negative, (mask.view(numpy.int8),))
-    return ones if kind.itemsize == 1 else mask.record.step(convert, (ones.at,), kind, mask.ndim)
+    return ones if kind.itemsize == 1 else _converted(ones, convert, kind)
 
 
 def _where(condition: Any, a: Any, b: Any) -> Value:
