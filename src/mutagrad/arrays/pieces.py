@@ -1,8 +1,8 @@
 """Functions of several steps, piece by piece: what one step leaves in the cache of the core, the next finds there.
 
 The steps are found out once (`recorded.py`) and kept, as a function that is written for them. What lies between them has
-a few blocks of memory that are used again and again. Steps of half a million bytes in all are worth a call of NumPy's
-each and fit the cache; with fewer the calls cost more, with more the cache is too small.
+a few blocks of memory that are used again and again. Pieces are as large as the cache of a core allows, because each
+step of each piece is a call.
 """
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .sizes import PIECE
 from .threads import in_turn
 
 MOST = 1 << 9  # functions that are kept, with their settings
-ROOM = 1 << 19  # bytes of a piece, of all operands and blocks together
-LEAST, STEP = 1 << 12, 1 << 10  # elements of the smallest piece, and what pieces are multiples of
+ROOM = 3 << 18  # bytes of a piece, of all operands and blocks together
+LEAST, STEP = 1 << 13, 1 << 10  # elements of the smallest piece, and what pieces are multiples of
 
 
 class Program(NamedTuple):
