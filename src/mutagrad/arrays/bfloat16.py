@@ -16,8 +16,9 @@ from ..base.errors import MissingExtra
 from .allocator import keep_memory
 from .compiled.moves import move
 from .copies import copy_in_order
+from .halves import narrow, widen
 from .kinds import is_plain
-from .numpy import clip, np, silent
+from .numpy import np, silent
 from .parallel import LARGE, in_turn
 from .sizes import PIECE
 
@@ -46,6 +47,8 @@ def rounded(value: Any, dtype: Any) -> Any:
     return converted(value, dtype) if single else value
 
 
+CONVERT = {"ef": widen, "fe": narrow}
+SMALL_PIECE = 1 << 15  # elements of which all that lies between fits the cache of a core
 WORTH = 1 << 14  # elements from which a compiled loop is worth the call
 MANY = 1 << 12  # elements from which a few steps on all of them are faster than NumPy, which goes one by one
 
@@ -60,18 +63,11 @@ def converted(a: Any, dtype: Any) -> Any:
             return out
     if kinds == "?E" or kinds in _BY_SINGLE and a.size >= MANY and is_plain(a):
         return converted(converted(a, np.dtype(np.float32)), dtype)
-    if kinds not in ("ef", "fe") or a.size < MANY or not is_plain(a):
+    if kinds not in CONVERT or a.size < MANY or not is_plain(a):
         return _shared(a, dtype) if a.size >= LARGE and is_plain(a) else silent().run(a.astype, dtype)
-    convert = _half_to_single if kinds == "ef" else _single_to_half
-    if a.size < PIECE:
-        return silent().run(convert, a)
     out = np.empty(a.shape, dtype)
-    source, target = np.ascontiguousarray(a).reshape(-1), out.reshape(-1)
-
-    def work(part: slice) -> None:
-        target[part] = convert(source[part])
-
-    in_turn(a.size, 1, work)
+    source, target, convert = np.ascontiguousarray(a).reshape(-1), out.reshape(-1), CONVERT[kinds]
+    in_turn(a.size, PIECE // SMALL_PIECE, lambda part: convert(source[part], target[part]))
     return out
 
 
@@ -91,48 +87,6 @@ def _shared(a: Any, dtype: Any) -> Any:
 
     in_turn(a.size, 1, work, True)
     return out
-
-
-_REST = np.array(0x8FFFE000, np.uint32).view(np.int32)[()]  # the sign, and the bits of a half where float32 has them
-
-
-def _half_to_single(a: Any) -> Any:
-    """The bits are the same, but for an exponent that counts from elsewhere."""
-    half = a.view(np.int16)
-    if (half & 0x7FFF).max() >= 0x7C00:  # inf and nan have the largest exponent in either type
-        return a.astype(np.float32)
-    bits = half.astype(np.int32)
-    bits <<= 13
-    bits &= _REST
-    found = bits.view(np.float32)
-    found *= np.float32(2.0**112)
-    return found
-
-
-_EXPONENT, _LEAST, _LARGEST = 0xFF << 23, (127 - 14) << 23, 65520  # bits of float32, of 2**-14; what rounds to inf
-
-
-def _single_to_half(a: Any) -> Any:
-    """The sum with a number 2**13 times as large rounds as a half does: its last bits count steps of the half.
-
-    They count on from one exponent to the next, as the bits of a half do, which has all below 2**-14 in steps alike.
-    """
-    size = np.abs(a)
-    if not size.max() < _LARGEST:
-        return a.astype(np.float16)
-    power = size.view(np.int32) & _EXPONENT
-    clip(power, _LEAST, _EXPONENT, power)
-    power += 13 << 23
-    size += power.view(np.float32)
-    bits = size.view(np.int32)
-    bits -= power
-    power >>= 13
-    bits += power
-    bits -= (_LEAST + (13 << 23)) >> 13
-    sign = a.view(np.int32) >> 16
-    sign &= -0x8000
-    bits |= sign
-    return bits.astype(np.int16).view(np.float16)
 
 
 # What computes short floats as they are, and gives a wider type, or None where it cannot; by the forward it stands for.

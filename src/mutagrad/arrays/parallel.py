@@ -12,6 +12,7 @@ from operator import is_not
 from typing import Any
 
 from ..base.operands import Array
+from . import pieces
 from .allocator import keep_memory
 from .blas import times_vector
 from .compiled import loops, reductions
@@ -21,6 +22,8 @@ from .compiled.moves import SHORT, move
 from .copies import copy_in_order, put_runs
 from .kinds import anywhere, is_plain
 from .numpy import np, silently
+from .pieces import flat
+from .recorded import LOWERED
 from .sizes import BLOCK, LARGE, MANY, MIDDLE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, in_turn, set_num_threads
 
@@ -62,19 +65,6 @@ def in_blocks(count: int, size: int, work: Callable[[slice], Any], threads: bool
     so there has to be more of it than of a single step.
     """
     return in_steps(count, max(BLOCK * parts // max(size, 1), 1), work, threads and count * size >= 2 * LARGE)
-
-
-def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
-    """Return an array as a vector to cut spans from: one element where all are the same, None if it cannot be cut."""
-    if not isinstance(array, np.ndarray):
-        return array
-    if array.size == 1:
-        return array.reshape(())
-    if array.shape != shape:
-        return None
-    if array.flags.c_contiguous:
-        return array.reshape(-1)
-    return array[(0,) * array.ndim] if not any(array.strides) else None
 
 
 def part_of(value: Any, part: slice) -> Any:
@@ -160,12 +150,42 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], setting
     if function in AS_UFUNC and out.dtype.char in "fd" and (found := AS_UFUNC[function](*arrays, *settings)):
         (function, arrays), settings = found, ()
     direct = isinstance(function, np.ufunc)
+    if out.dtype.char in SHORT and _by_table(function, arrays, settings, out):
+        return True
+    computed = getattr(function, "of", function)  # of short floats: they are computed in float32 here, too
+    if not (direct and function not in LOWERED) and pieces.run(
+            computed, lambda given: [computed(*given)], (*arrays, *settings), None, [out]):
+        return True
     vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
     if any(v is None for v in vectors):
         if direct:
             _in_rows(function, arrays, out)
         return direct
     return _in_pieces(function, vectors, settings, out.reshape(-1))
+
+
+_tables: dict[Any, Array] = {}
+TABLES = 16  # that are kept
+
+
+def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> bool:
+    """A function of one array of two-byte floats, by what it is for each of them: there are only 65,536."""
+    of = [a for a in arrays if a.ndim]
+    if len(of) != 1 or of[0].dtype is not out.dtype or of[0].shape != out.shape or not out.flags.c_contiguous:
+        return False
+    about = (getattr(function, "of", function), out.dtype, repr(settings),
+             *[None if a.ndim else (a.dtype, a.tobytes()) for a in arrays])
+    table = _tables.get(about)
+    if table is None:
+        every = np.arange(1 << 16, dtype=np.uint16).view(out.dtype)
+        table = function(*[every if a.ndim else a for a in arrays], *settings).view(np.uint16)
+        if len(_tables) >= TABLES:
+            _tables.clear()
+        _tables[about] = table
+    places = (flat(of[0], out.shape) if of[0].flags.c_contiguous else copy_in_order(of[0])).view(np.uint16).reshape(-1)
+    target = out.view(np.uint16).reshape(-1)
+    in_turn(out.size, 1, lambda part: table.take(places[part], mode="wrap", out=target[part]), True)
+    return True
 
 
 def _near(array: Any, out: Array) -> Any:
@@ -253,10 +273,19 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
             loop = loops.backward(rules, xp, near[0], near[1:], inputs, outs)
     if loop is not None and loop.run(get_num_threads() if g.size >= SHARED else 1):
         return outs
+    if g.size < LARGE:
+        return None
+    wanted = tuple([o is not None for o in outs])
+
+    def traced(given: list[Any]) -> list[Any]:
+        found = rules(xp, given[0], given[1:], [True if w else None for w in wanted])
+        return [f for f, w in zip(found, wanted) if w]
+
+    if pieces.run(rules, traced, (g, *saved), wanted, [o for o in outs if o is not None]):
+        return outs
     vectors = [flat(v, shape) if isinstance(v, np.ndarray) else v for v in saved]
     incoming = flat(g, shape)
-    if g.size < LARGE or g.dtype.char in SHORT or incoming is None or any(
-            v is None and s is not None for v, s in zip(vectors, saved)):
+    if g.dtype.char in SHORT or incoming is None or any(v is None and s is not None for v, s in zip(vectors, saved)):
         return None
     targets = [None if o is None else o.reshape(-1) for o in outs]
 

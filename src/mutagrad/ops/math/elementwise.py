@@ -190,7 +190,7 @@ def _sign(a: Array) -> Any:
         return a.copy()
     if a.dtype.kind != "f":
         return np.sign(a)
-    return (a > 0).astype(a.dtype) - (a < 0).astype(a.dtype)
+    return ((a > 0).astype(np.int8) - (a < 0).astype(np.int8)).astype(a.dtype)
 
 
 RAW.is_complex, RECORDED.is_complex = lambda a: a.dtype.kind == "c", lambda x: x._array.dtype.kind == "c"
@@ -297,10 +297,10 @@ clamp_values = elementwise("clamp", lambda a, low, high: _clamp(a, low, high), p
                            settings=("low", "high"),
                            x=lambda xp, g, x, low, high: xp.where(_inside(x, low, high), g, 0.0))
 
-raised = elementwise("clamp_min", lambda a, low: np.where(_above(low, a), low, a), promotes="real", warns=False,
+raised = elementwise("clamp_min", np.maximum, promotes="real",
                      x=lambda xp, g, x, y: xp.where(_above(y, x), 0.0, g),
                      y=lambda xp, g, x, y: xp.where(_above(y, x), g, 0.0))
-lowered = elementwise("clamp_max", lambda a, high: np.where(_below(high, a), high, a), promotes="real", warns=False,
+lowered = elementwise("clamp_max", np.minimum, promotes="real",
                       x=lambda xp, g, x, y: xp.where(_below(y, x), 0.0, g),
                       y=lambda xp, g, x, y: xp.where(_below(y, x), g, 0.0))
 
@@ -357,7 +357,7 @@ def _lerp(a: Array, b: Array, w: Array) -> Any:
     step, near = b - a, np.abs(w) < 0.5
     if not w.ndim and is_plain(w):
         return a + w * step if near else b - step * (1 - w)
-    return choose(near, a + w * step, b - step * (1 - w))
+    return choose(near, a, b) + choose(near, w, w - 1) * step
 
 
 # ---------------------------------------------------------------------------------------- comparisons, logic, bits

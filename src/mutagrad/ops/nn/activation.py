@@ -583,9 +583,7 @@ def _gelu_rule(a: Array, out: Array | None, g: Array) -> Array:
     found *= a
     found += _gelu_in_place(a) if out is None else out
     found /= a
-    tiny = np.abs(a) < _TINY  # zero, or so small that half of it is not
-    if tiny.any():
-        found[tiny] = 0.5
+    found[np.abs(a) < _TINY] = 0.5  # zero, or so small that half of it is not
     found *= g
     return found
 
