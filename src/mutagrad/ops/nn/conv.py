@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ...arrays import np, parallel as large
 from ...arrays.blas import on_one_thread
+from ...arrays.copies import in_order
 from ...arrays.kinds import anywhere, window
 from ...base.errors import BadValue, DTypeError, ShapeError
 from ...base.operands import Array
@@ -25,7 +26,7 @@ from ...core.codegen import primitive
 from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import in_format_of, permute, reshape, squeeze, tensor_argument, unsqueeze
-from . import conv_inside, correlate
+from . import conv_inside, correlate, depthwise
 from .pad import pad_values
 from .resample import Ints, whole_numbers
 from .sliding import EVERY, Sizes, Windows, out_sizes, padded_image, windows, without_border
@@ -36,14 +37,19 @@ __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold",
     "unfold"]
 
-def _columns(image: Array, w: Windows) -> Any:
-    """(samples, channels, kernel elements, length); of a kernel of one element it is the image itself."""
+def _seen(image: Array, w: Windows) -> Any:
+    """(samples, channels, *kernel, *positions), a view."""
     item = image.itemsize
     n, c = image.shape[:2]
     tail, steps = ((w.length,), (1,)) if w.flat else (w.out, w.steps)
     strides = (*image.strides[:2], *(s * item for s in w.shifts), *(s * item for s in steps))
-    seen = window(image, (n, c, *w.kernel, *tail), image.dtype, 0, strides)
-    return np.ascontiguousarray(seen).reshape(n, c, prod(w.kernel), w.length)
+    return window(image, (n, c, *w.kernel, *tail), image.dtype, 0, strides)
+
+
+def _columns(image: Array, w: Windows) -> Any:
+    """(samples, channels, kernel elements, length); of a kernel of one element it is the image itself."""
+    seen = _seen(image, w)
+    return np.ascontiguousarray(seen).reshape(*seen.shape[:2], prod(w.kernel), w.length)
 
 
 def _add_columns(image: Array, columns: Array, w: Windows) -> None:
@@ -70,7 +76,7 @@ def _rows(images: Array, w: Windows) -> Any:
     if w.length == prod(w.out):
         return np.ascontiguousarray(images).reshape(n, c, w.length)
     rows = np.zeros((n, c, w.length), images.dtype)
-    _cut(rows, w)[...] = images
+    large.assign(_cut(rows, w), images)
     return rows
 
 
@@ -122,7 +128,7 @@ def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Size
         rows = out[part].reshape(m, o, w.length) if direct else np.empty((m, o, w.length), x.dtype)
         np.matmul(matrix, columns, out=rows.reshape(m, groups, -1, w.length))
         if not direct:
-            out[part] = _cut(rows, w)
+            large.assign(out[part], _cut(rows, w))
 
     _over_samples(n, x.shape[1] * prod(kernel) * w.length, work)
     return _added(out, bias)
@@ -141,6 +147,9 @@ def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding
         return found
     w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
     image = np.zeros((n, c, *w.padded), g.dtype)
+    if depthwise.is_depthwise(weight, groups):
+        depthwise.spread(_rows(g, w) if w.flat else g, weight, w, image)
+        return _added(in_order(without_border(image, w, size)), bias)
     matrix = np.ascontiguousarray(weight).reshape(groups, o // groups, -1).swapaxes(1, 2)
 
     def work(part: slice) -> None:
@@ -149,7 +158,7 @@ def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding
         _add_columns(image[part], columns, w)
 
     _over_samples(n, c * prod(kernel) * w.length, work)
-    return _added(np.ascontiguousarray(without_border(image, w, size)), bias)
+    return _added(in_order(without_border(image, w, size)), bias)
 
 
 def _conv_weight(g: Array, x: Array, *settings: Any) -> Any:
@@ -169,6 +178,9 @@ def _sum_of_windows(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: S
         return found
     w = windows(x.shape[2:], kernel, stride, padding, dilation, g.shape[2:])
     image = padded_image(x, w)
+    if c == 1 and o == groups > 1:
+        seen = _seen(image, w) if w.flat else _columns(image, w)
+        return depthwise.by_weight(_rows(g, w), seen).reshape(o, c, *kernel)
 
     def work(part: slice) -> Any:
         m = part.stop - part.start
