@@ -11,7 +11,7 @@ from ...arrays import np
 from ...arrays.compiled import images
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import is_plain, remembered
-from ...arrays.numpy import silenced
+from ...arrays.numpy import silently
 from ...arrays.parallel import assign, is_finite
 from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
@@ -37,8 +37,9 @@ from ..shape.shape import (
     transpose,
     unsqueeze,
 )
-from . import planes
+from . import planes, sampling
 from .corners import read_corners, write_corners
+from .sampling import turns
 
 FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
@@ -431,20 +432,12 @@ def _pixels(coordinate: Tensor, n: int, align: bool) -> Tensor:
     return (coordinate + 1) * ((n - 1) / 2) if align else ((coordinate + 1) * n - 1) * 0.5
 
 
-@silenced
-def _turns(distance: Array, span: float) -> tuple[Any, Any]:
-    """Of positions reflected at the ends of a span: the sign that they get, and from where they are counted then."""
-    turns = np.floor(np.abs(distance) / span)
-    even = turns % 2 == 0
-    return np.where(distance < 0, -1, 1) * np.where(even, 1, -1), np.where(even, -turns * span, (turns + 1) * span)
-
-
 def _mirrored(at: Tensor, n: int, align: bool) -> Any:
     """Positions outside reflected at the borders as often as it takes; slopes change sign with each."""
     low, span = (0.0, n - 1.0) if align else (-0.5, float(n))
     if span <= 0:
         return at * 0
-    sign, start = _turns(at._array - low, span)
+    sign, start = silently(turns, at._array - low, span)
     return (at - low) * _constant(sign, at) + _constant(start + low, at)
 
 
@@ -512,8 +505,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     _check_grid(input, grid, mode, padding_mode)
     if align_corners is None:
         _warn_of_corners("grid_sample")
-    if mode != "bicubic" and input._array.ndim == 4 and grid._array.size and is_plain(grid._array) and (
-            planes.loop_for(images.sample, input._array)) is not None:
+    if mode != "bicubic" and input._array.dtype.char in "fd" and grid._array.size and (
+            is_plain(input._array, grid._array)):
         return _sampled(input, grid, mode, padding_mode, bool(align_corners))
     return _by_corners(input, grid, mode, padding_mode, bool(align_corners))
 
@@ -551,16 +544,19 @@ def _corners(dims: Sequence[Sequence[tuple[Any, Any, Any]]], sizes: Sequence[int
     return weights, np.where(exist, places, -1)
 
 
-# All of that in one loop, for finite numbers.
+# All of that at once, for finite numbers: by a compiled loop, or by NumPy.
 
 def _points(grid: Array) -> Any:
     return planes.usable(grid).reshape(len(grid), -1, 2)
 
 
 def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
-    loop = planes.loop_for(images.sample, a) if is_finite(a) else None
-    if loop is None:
+    if not is_finite(a):
         return _by_corners(make(a), make(grid), method, border, align)._array
+    if a.ndim > 4 or (loop := planes.loop_for(images.sample, a)) is None:
+        if not is_finite(grid):
+            return _by_corners(make(a), make(grid), method, border, align)._array
+        return sampling.sample(a, grid, method == "nearest", border, align)
     out = np.empty((*a.shape[:2], *grid.shape[1:3]), a.dtype)
     given = a, _points(grid), method == "nearest", _BORDERS.index(border), align, out.reshape(*a.shape[:2], -1)
     loop.share(grid.size // 2, 4 * out.size, *given)
@@ -569,10 +565,11 @@ def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any
 
 def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, border: str, align: bool) -> Any:
     """The gradient by the images."""
-    out = np.zeros(shape, g.dtype)
-    loop = planes.loop_for(images.sample_back, out) if is_finite(g) and is_finite(grid) else None
-    if loop is None:
+    if not (is_finite(g) and is_finite(grid)):
         return _recorded_images(make(g), make(grid), shape, method, border, align)._array
+    out = np.zeros(shape, g.dtype)
+    if out.ndim > 4 or (loop := planes.loop_for(images.sample_back, out)) is None:
+        return sampling.sample_images(g, grid, shape, method == "nearest", border, align)
     given = (planes.usable(g).reshape(*shape[:2], -1), out, _points(grid), method == "nearest",
              _BORDERS.index(border), align, False, np.zeros((0, 0, 0), g.dtype))
     loop.share(len(out), 8 * g.size, *given)
@@ -581,7 +578,10 @@ def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, b
 
 def _sample_grid(g: Array, a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
     """The gradient by the grid."""
-    loop = planes.loop_for(images.sample_back, a) if is_finite(g) and is_finite(a) else None
+    finite = is_finite(g) and is_finite(a)
+    loop = planes.loop_for(images.sample_back, a) if finite and a.ndim == 4 else None
+    if loop is None and finite and is_finite(grid) and method != "nearest":
+        return sampling.sample_grid(g, a, grid, border, align)
     if loop is None:
         there = make(grid).requires_grad_()
         return call_with(RECORDING, _recorded_grid, make(g), make(a), there, method, border, align)._array
