@@ -3,16 +3,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from math import floor, isfinite, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...arrays import np
 from ...arrays.compiled import images
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import is_plain, remembered
 from ...arrays.numpy import silently
-from ...arrays.parallel import assign, is_finite
+from ...arrays.parallel import is_finite
 from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import RECORDED as RECORDING, call_with
@@ -40,12 +39,12 @@ from ..shape.shape import (
 from . import planes, sampling
 from .corners import read_corners, write_corners
 from .sampling import turns
+from .taps import Taps, along
 
 FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
-_FEW = 32  # positions of a border that are copied one by one
 Ints = int | Sequence[int]  # one number for all dimensions, or one for each
 
 
@@ -63,142 +62,13 @@ def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
 
 # ---------------------------------------------------------------------------------------------- one dimension at a time
 
-class _Border(NamedTuple):
-    """Of a dimension that is an old one with something around it: where that part begins, in the new and in the old
-    one, how long it is, and of the other positions which one of the old ones they are copies of."""
-
-    start: int
-    first: int
-    length: int
-    others: tuple[tuple[int, int], ...]
-
-
-def _border_of(at: Array) -> _Border | None:
-    """What positions are, if they are that, and the others are few and copies of what is in the middle."""
-    ends = [0, *(np.flatnonzero(np.diff(at) != 1) + 1), len(at)]
-    length, start = max((stop - start, -start) for start, stop in pairwise(ends))
-    start = -start
-    first = int(at[start]) if length else 0
-    others = tuple((j, int(at[j])) for j in (*range(start), *range(start + length, len(at))))
-    if len(others) > min(_FEW, length) or not all(first <= j < first + length for _, j in others):
-        return None
-    return _Border(int(start), first, int(length), others)
-
-
-class Taps:
-    """What each position along a new dimension is made of: positions of the old one, and weights (None for a copy).
-
-    Rows of taps, not a matrix: what a result is not made of must not reach it, even if that is nan. `counts` says how
-    many of them a row has; what stands after these has weight zero.
-    """
-
-    def __init__(self, size: int, positions: Array, weights: Array | None, counts: Array | None = None) -> None:
-        self.size, self.positions, self.weights = size, positions, weights
-        self.counts = np.full(len(positions), positions.shape[1]) if counts is None else counts
-        self._transposed: Taps | None = None
-        self.border = call_with({"kind": None}, _border_of, positions[:, 0]) if weights is None else None
-        self.back_from: _Border | None = None  # what its adjoint is
-
-    @property
-    def transposed(self) -> Taps:
-        """The taps of the adjoint: which results an old position went into, and how much of it."""
-        if self._transposed is None:
-            self._transposed = call_with({"kind": None}, self._transpose)
-            self._transposed._transposed = self
-            self._transposed.back_from = self.border
-        return self._transposed
-
-    def _transpose(self) -> Taps:
-        n, each = self.positions.shape
-        sources, results = self.positions.reshape(-1), np.repeat(np.arange(n), each)
-        weights = np.ones(sources.size) if self.weights is None else self.weights.reshape(-1)
-        real = weights != 0
-        sources, results, weights = sources[real], results[real], weights[real]
-        order = np.argsort(sources, kind="stable")
-        sources, results, weights = sources[order], results[order], weights[order]
-        counts = np.bincount(sources, minlength=self.size)
-        column = np.arange(sources.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        shape = self.size, max(int(counts.max(initial=0)), 1)
-        places, parts = np.zeros(shape, np.int64), np.zeros(shape)
-        places[sources, column], parts[sources, column] = results, weights
-        unused = np.arange(shape[1]) >= counts[:, None]
-        first = np.where(counts > 0, places[:, 0], np.arange(self.size).clip(0, max(n - 1, 0)))
-        places = np.where(unused, first[:, None], places)
-        return Taps(n, places, parts, counts)
-
-
-def _surrounded(a: Array, dim: int, shape: tuple[int, ...], border: _Border) -> Array:
-    """Copies of what stands in the middle put around it: all of that at once, the others one by one."""
-    out: Array = np.empty(shape, a.dtype)
-    start, first, length, others = border
-    assign(_part(out, dim, start, length), _part(a, dim, first, length))
-    for new, old in others:
-        _part(out, dim, new, 1)[...] = _part(a, dim, old, 1)
-    return out
-
-
-def _gathered(g: Array, dim: int, shape: tuple[int, ...], border: _Border) -> Array:
-    """The adjoint of that."""
-    out: Array = np.empty(shape, g.dtype)
-    start, first, length, others = border
-    assign(_part(out, dim, first, length), _part(g, dim, start, length))
-    for low, high in ((0, first), (first + length, shape[dim])):
-        _part(out, dim, low, high - low)[...] = 0
-    for new, old in others:
-        part = _part(out, dim, old, 1)
-        np.add(part, _part(g, dim, new, 1), out=part)
-    return out
-
-
-def _part(a: Array, dim: int, start: int, length: int) -> Any:
-    return a[(slice(None),) * dim + (slice(start, start + length),)]
-
-
-def _along(a: Array, dim: int, taps: Taps) -> Any:
-    shape = (*a.shape[:dim], len(taps.positions), *a.shape[dim + 1:])
-    if taps.border is not None and is_plain(a):
-        return _surrounded(a, dim, shape, taps.border)
-    if taps.back_from is not None and is_plain(a):
-        return _gathered(a, dim, shape, taps.back_from)
-    if taps.weights is None:
-        return a.take(taps.positions[:, 0], dim)
-    if not taps.size:
-        return np.zeros(shape, a.dtype)
-    weights = taps.weights.astype(a.dtype)
-    inner, each = prod(a.shape[dim + 1:]), weights.shape[1]
-    two = inner == 1 and each == 2
-    if (taps.counts < each).any() and not is_finite(a):
-        return _along_each(a, dim, taps, weights)
-    if (loop := planes.loop_for(images.weigh_two if two else images.weigh, a := planes.ordered(a))) is not None:
-        out = np.empty(shape, a.dtype)
-        sides = prod(a.shape[:dim]), -1, *(() if two else (inner,))
-        given = a.reshape(sides), taps.positions, weights, out.reshape(sides)
-        loop.share(sides[0], out.size * each, *given)
-        return out
-    weights = weights.reshape(*weights.shape, *(1,) * (a.ndim - dim - 1))
-    out = a.take(taps.positions[:, 0], dim) * weights[:, 0]
-    for k in range(1, each):
-        out += a.take(taps.positions[:, k], dim) * weights[:, k]
-    return out
-
-
-def _along_each(a: Array, dim: int, taps: Taps, weights: Array) -> Any:
-    """The same with no more taps than there are: zero times what is not finite would be nan."""
-    out = np.zeros((*a.shape[:dim], len(weights), *a.shape[dim + 1:]), a.dtype)
-    for k in range(weights.shape[1]):
-        there, = np.nonzero(taps.counts > k)
-        factors = weights[there, k].reshape(-1, *(1,) * (a.ndim - dim - 1))
-        out[(slice(None),) * dim + (there,)] += a.take(taps.positions[there, k], dim) * factors
-    return out
-
-
 def _picked(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Any | None:
     """Copies along the last three dimensions in one loop; None if there is none for them."""
     if not choice.on or any(taps.weights is not None for _, taps in maps):
         return None
-    along = {dim: taps.positions.reshape(-1) for dim, taps in maps}
-    shape = tuple(len(along[d]) if d in along else n for d, n in enumerate(a.shape))
-    places = [along[d] if d in along else np.arange(n) for d, n in enumerate(a.shape)][-3:]
+    at = {dim: taps.positions.reshape(-1) for dim, taps in maps}
+    shape = tuple(len(at[d]) if d in at else n for d, n in enumerate(a.shape))
+    places = [at[d] if d in at else np.arange(n) for d, n in enumerate(a.shape)][-3:]
     return planes.fill(images.pick, a, shape, *[np.zeros(1, np.intp)] * (3 - len(places)), *places)
 
 
@@ -208,7 +78,7 @@ def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Array:
     if (found := _picked(a, maps)) is not None:
         return found
     for dim, taps in maps:
-        a = _along(a, dim, taps)
+        a = along(a, dim, taps)
     return a
 
 
