@@ -51,7 +51,7 @@ def test_what_is_put_is_what_numpy_puts_and_nothing_else_is_written(put: Any) ->
             target[...] = 0
         assert np.array_equal(around, before)
         assert np.array_equal(copy_in_order(source), source)
-    assert done > 100 or put is put_turned and not done  # where NumPy has another BLAS
+    assert done > 50 or put is put_turned and not done  # where NumPy has another BLAS
 
 
 def test_values_are_copied_as_they_are() -> None:
