@@ -13,6 +13,7 @@ the weight is a convolution, too, with samples and channels exchanged, and strid
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -60,6 +61,19 @@ def _add_columns(image: Array, columns: Array, w: Windows) -> None:
     for k, place in enumerate(w.places):
         part = image[EVERY + place]
         np.add(part, columns[:, :, k], out=part)
+
+
+def _put_phases(image: Array, columns: Array, kernel: Sizes, stride: Sizes, dilation: Sizes) -> None:
+    """The same into an empty image, where columns go to every second place: all even ones are added up side by side."""
+    m, c, _, *out = columns.shape
+    phases = np.zeros((m, c, *stride, *(-(-n // s) for n, s in zip(image.shape[2:], stride))), columns.dtype)
+    for k, at in enumerate(product(*(range(0, n * d, d) for n, d in zip(kernel, dilation)))):
+        place = *(i % s for i, s in zip(at, stride)), *(slice(i // s, i // s + n) for i, s, n in zip(at, stride, out))
+        part = phases[EVERY + place]
+        np.add(part, columns[:, :, k], out=part)
+    for phase in product(*map(range, stride)):
+        target = image[EVERY + tuple(slice(r, None, s) for r, s in zip(phase, stride))]
+        target[...] = phases[EVERY + phase][EVERY + tuple(slice(n) for n in target.shape[2:])]
 
 
 def _cut(rows: Array, w: Windows) -> Any:
@@ -155,7 +169,10 @@ def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding
     def work(part: slice) -> None:
         m = part.stop - part.start
         columns = np.matmul(matrix, _rows(g[part], w).reshape(m, groups, -1, w.length))
-        _add_columns(image[part], columns, w)
+        if max(stride) > 1:
+            _put_phases(image[part], columns.reshape(m, c, -1, *w.out), kernel, stride, dilation)
+        else:
+            _add_columns(image[part], columns, w)
 
     _over_samples(n, c * prod(kernel) * w.length, work)
     return _added(in_order(without_border(image, w, size)), bias)

@@ -78,7 +78,8 @@ def reverse_groups(g: Array, x: Array, weight: Any, gx: Any, shape: Sequence[int
             np.subtract(source[part], mean[part, :, None], out=block)
         centre = block if centred else source[part]
         scratch = np.multiply(centre, q)
-        along, level = in_channels(scratch), in_channels(q) if centred or wanted[2] else None
+        along: Any = in_channels(scratch)
+        level: Any = in_channels(q) if centred or wanted[2] else None
         sums = (_over_samples(along, steep) if wanted[1] else None, _over_samples(level) if wanted[2] else None)
         if target is not None:
             slope = (row_sums(along, w) * steep * steep / n).astype(kind, copy=False)

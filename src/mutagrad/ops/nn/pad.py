@@ -38,8 +38,8 @@ def _constant(a: Array, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
         out[...] = value
     else:  # what is around it alone: the slabs before and after along each dimension
         for d, s in enumerate(inner):
-            out[(*inner[:d], slice(0, s.start))] = value
-            out[(*inner[:d], slice(s.stop, None))] = value
+            out[inner[:d] + (slice(0, s.start),)] = value
+            out[inner[:d] + (slice(s.stop, None),)] = value
     large.assign(out[inner], a[kept])
     return out
 

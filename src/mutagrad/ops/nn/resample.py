@@ -421,7 +421,7 @@ def _points(grid: Array) -> Any:
 
 
 def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
-    if not is_finite(a):
+    if not (is_plain(a, grid) and is_finite(a)):
         return _by_corners(make(a), make(grid), method, border, align)._array
     if a.ndim > 4 or (loop := planes.loop_for(images.sample, a)) is None:
         if not is_finite(grid):
@@ -435,7 +435,7 @@ def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any
 
 def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, border: str, align: bool) -> Any:
     """The gradient by the images."""
-    if not (is_finite(g) and is_finite(grid)):
+    if not (is_plain(g, grid) and is_finite(g) and is_finite(grid)):
         return _recorded_images(make(g), make(grid), shape, method, border, align)._array
     out = np.zeros(shape, g.dtype)
     if out.ndim > 4 or (loop := planes.loop_for(images.sample_back, out)) is None:
@@ -448,7 +448,7 @@ def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, b
 
 def _sample_grid(g: Array, a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
     """The gradient by the grid."""
-    finite = is_finite(g) and is_finite(a)
+    finite = is_plain(g, a, grid) and is_finite(g) and is_finite(a)
     loop = planes.loop_for(images.sample_back, a) if finite and a.ndim == 4 else None
     if loop is None and finite and is_finite(grid) and method != "nearest":
         return sampling.sample_grid(g, a, grid, border, align)

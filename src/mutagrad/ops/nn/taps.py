@@ -168,22 +168,20 @@ def _weighed(a: Array, dim: int, taps: Taps, weights: Array) -> Any:
     if inner == 1 and a.dtype.char in "fd" and taps.size <= _DENSE * each and is_plain(a) and is_finite(a):
         return multiply(a.reshape(-1, taps.size), taps.matrix(a.dtype)).reshape(shape)
     out: Any = None
-    for k in range(each):
-        part = _pick(a, dim, taps.columns[k])
+    for k, column in enumerate(taps.columns):
+        is_view = isinstance(column, slice)
+        part = a[(slice(None),) * dim + (column,)] if is_view else a.take(column, dim)
         if not taps.are_sums:
             factors = np.repeat(weights[:, k], inner) if inner > 1 else weights[:, k]
             rows = part.reshape(-1, m * inner)
-            part = np.multiply(rows, factors, out=rows if part.base is None else None).reshape(shape)
+            part = np.multiply(rows, factors, out=None if is_view else rows).reshape(shape)
+        elif is_view and out is None:
+            part = part.copy()
         if out is None:
-            out = part.copy() if part.base is a else part
+            out = part
         else:
             np.add(out, part, out=out)
     return out
-
-
-def _pick(a: Array, dim: int, column: Any) -> Any:
-    """What stands at positions along a dimension; a view where they are a slice."""
-    return a[(slice(None),) * dim + (column,)] if isinstance(column, slice) else a.take(column, dim)
 
 
 def _along_each(a: Array, dim: int, taps: Taps, weights: Array) -> Any:
