@@ -19,7 +19,7 @@ from .compiled import loops, reductions
 from .compiled.compiler import choice
 from .compiled.layout import rows_of
 from .compiled.moves import SHORT, move
-from .copies import copy_in_order, put_runs
+from .copies import copy_in_order, put_runs, put_turned
 from .kinds import anywhere, is_plain
 from .numpy import np, silently
 from .pieces import flat
@@ -113,7 +113,7 @@ def assign(target: Array, value: Array) -> None:
         return
     if value.ndim and value.shape != target.shape:
         value = np.broadcast_to(value, target.shape)
-    if move(target, value) or put_runs(target, value):
+    if move(target, value) or put_runs(target, value) or put_turned(target, value):
         return
     if target.size < LARGE:
         target[...] = value

@@ -12,16 +12,17 @@ from math import prod
 from typing import Any
 
 from ..base.operands import Array
-from . import parallel as large
+from . import parallel as large, sizes
 from .blas import times_vector
 from .compiled import reductions
 from .kinds import is_frozen, is_plain
 from .numpy import np
-from .sizes import LARGE, SHARED
+from .sizes import LARGE
 
 GROUP = 128  # elements that are added one after the other: then rounding shows in the last bit or two
 FEW = 32  # so few are added in any order
 MANY = 4096  # elements from which a faster way than NumPy's is worth looking for
+PLENTIFUL = sizes.MANY  # elements from which sums of rows are worth several threads
 
 
 def add(a: Array, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None) -> Any:
@@ -149,8 +150,8 @@ def _along(a: Array) -> Any:
     rows, n = a.shape
     if rows == 1:
         return large.total(a)
-    if a.size >= SHARED and n >= 2 * FEW and (found := reductions.reduce("sum", a, (1,))) is not None:
-        return found  # BLAS's threads, for as many, take longer to wake than to add
+    if a.size >= PLENTIFUL and n >= 2 * FEW and (found := reductions.reduce("sum", a, (1,))) is not None:
+        return found  # of fewer BLAS is as quick on one thread as two threads are
     if n <= 2 * PIECE:  # in several sums side by side, as along a row BLAS and einsum both do
         return times_vector(a, np.ones(n, a.dtype))
     each = _divisor(n)
