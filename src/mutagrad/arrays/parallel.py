@@ -150,8 +150,9 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], setting
     direct = isinstance(function, np.ufunc)
     if out.dtype.char in SHORT and _by_table(function, arrays, settings, out):
         return True
-    computed = getattr(function, "of", function)  # of short floats: they are computed in float32 here, too
-    if not (direct and function not in LOWERED) and pieces.run(
+    computed = getattr(function, "of", function)  # of short floats, which are computed in float32 here, too
+    as_they_are = out.dtype.char in SHORT and computed is function or direct and function not in LOWERED
+    if not as_they_are and pieces.run(
             computed, lambda given: [computed(*given)], (*arrays, *settings), None, [out]):
         return True
     vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
@@ -180,8 +181,8 @@ def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tup
         if len(_tables) >= TABLES:
             _tables.clear()
         _tables[about] = table
-    places = (flat(of[0], out.shape) if of[0].flags.c_contiguous else copy_in_order(of[0])).view(np.uint16).reshape(-1)
-    target = out.view(np.uint16).reshape(-1)
+    given = of[0] if of[0].flags.c_contiguous else copy_in_order(of[0])
+    places, target = given.view(np.uint16).reshape(-1), out.view(np.uint16).reshape(-1)
     in_turn(out.size, 1, lambda part: table.take(places[part], mode="wrap", out=target[part]), True)
     return True
 
@@ -202,7 +203,7 @@ def _in_pieces(function: Callable[..., Any], vectors: Sequence[Any], settings: t
         else:
             target[part] = function(*given, *settings)
 
-    in_turn(target.size, 1, work, direct)
+    in_turn(target.size, 1 if direct else 2, work, direct)  # of several steps half a piece: in doubles, as a rule
     return True
 
 

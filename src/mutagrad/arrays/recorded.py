@@ -12,11 +12,11 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .compiled.expressions import Unknown, Valued
 from .halves import narrow, widen
+from .kinds import raw as numpy
 from .numpy import clip
 from .sizes import PIECE
 
@@ -265,17 +265,31 @@ def _sign_of(record: Record, x: Any, y: Any) -> Any:
     return ((x & ~sign) | (y & sign)).view(beside)
 
 
+def _next_after(record: Record, x: Any, y: Any) -> Any:
+    """`nextafter`, by bits, which count on from one number to the next: NumPy goes one by one."""
+    if not _is_float(x) or not _is_float(y) or x.dtype != y.dtype:
+        return None
+    kind = _INTS[x.dtype.itemsize]
+    least = numpy.array(numpy.iinfo(kind).min, kind)
+    start = _where(x == 0, y, x).view(kind)  # a step from zero is away from it, and has the sign of y
+    below = start >> (8 * kind.itemsize - 1)
+    step = ((y > x).view(numpy.int8) - (y < x).view(numpy.int8)).astype(kind)
+    found = (((x.view(kind) & ~least) + ((step ^ below) - below)) | (start & least)).view(x.dtype)
+    return _where((x != x) | (y != y), x + y, found)
+
+
 def _logic(ufunc: Any) -> Callable[..., Any]:
     def lowered(record: Record, *inputs: Any) -> Any:
-        return _plain(record, ufunc, inputs) if all(isinstance(v, Value) and v.dtype == _BOOL for v in inputs) else None
+        truths = all(isinstance(v, Value) and v.dtype == _BOOL for v in inputs)
+        return _plain(record, ufunc, inputs) if truths else None
 
     return lowered
 
 
 LOWERED: dict[Any, Callable[..., Any]] = {
     numpy.reciprocal: _reciprocal, numpy.maximum: _bounded(True), numpy.minimum: _bounded(False),
-    numpy.copysign: _sign_of, numpy.logical_and: _logic(numpy.bitwise_and), numpy.logical_or: _logic(numpy.bitwise_or),
-    numpy.positive: lambda record, x: x.copy()}
+    numpy.copysign: _sign_of, numpy.nextafter: _next_after, numpy.logical_and: _logic(numpy.bitwise_and),
+    numpy.logical_or: _logic(numpy.bitwise_or), numpy.positive: lambda record, x: x.copy()}
 
 
 def _all_bits(mask: Value, kind: Any) -> Value:

@@ -45,7 +45,7 @@ def _find(name: str) -> Any:
 def erf(a: Array) -> Any:
     if isinstance(a, Symbol):
         return known_function("erf", a)
-    if (type(a) is np.ndarray or a.__class__ is Value) and a.dtype.char == "f" and a.size >= _FEW:
+    if (type(a) is np.ndarray or isinstance(a, Value)) and a.dtype.char == "f" and a.size >= _FEW:
         return _erf_of_many(a)
     return np.asarray(_find("erf")(a)).astype(a.dtype, copy=False)
 

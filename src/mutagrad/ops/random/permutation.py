@@ -33,8 +33,9 @@ def _together(steps: Any) -> Any:
     target = place.copy()
     target[:-1] += steps
     # Exchanges by the place that they take from, and for each place in their order.
-    found = np.sort(target * count + place)
-    turn, taken = found % count, found // count
+    bits = count.bit_length()
+    found = np.sort(target << bits | place)
+    turn, taken = found & (1 << bits) - 1, found >> bits
     again = taken[1:] == taken[:-1]
     before = np.full(count, -1)  # the exchange before that took from the same place
     before[turn[1:][again]] = turn[:-1][again]
