@@ -23,7 +23,7 @@ from .copies import copy_in_order
 from .kinds import anywhere, is_plain
 from .numpy import np, silently
 from .pieces import flat
-from .recorded import LOWERED
+from .recorded import SLOW as IN_STEPS
 from .sizes import BLOCK, LARGE, MANY, MIDDLE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, in_turn, set_num_threads
 
@@ -151,7 +151,7 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], setting
     if out.dtype.char in SHORT and _by_table(function, arrays, settings, out):
         return True
     computed = getattr(function, "of", function)  # of short floats, which are computed in float32 here, too
-    as_they_are = out.dtype.char in SHORT and computed is function or direct and function not in LOWERED
+    as_they_are = out.dtype.char in SHORT and computed is function or direct and function not in IN_STEPS
     if not as_they_are and pieces.run(
             computed, lambda given: [computed(*given)], (*arrays, *settings), None, [out]):
         return True

@@ -1,8 +1,8 @@
 """Functions of several steps, piece by piece: what one step leaves in the cache of the core, the next finds there.
 
 The steps are found out once (`recorded.py`) and kept, as a function that is written for them. What lies between them
-has a few blocks of memory that are used again and again. Pieces are as large as the cache of a core allows, because
-each step of each piece is a call.
+has a few blocks of memory that are used again and again. Each step of each piece is a call, so pieces are no smaller
+than they have to be: a step's operands lie in the cache, those of all steps need not.
 """
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .sizes import PIECE
 from .threads import in_turn
 
 MOST = 1 << 9  # functions that are kept, with their settings
-ROOM = 3 << 18  # bytes of a piece, of all operands and blocks together
-LEAST, STEP = 1 << 13, 1 << 10  # elements of the smallest piece, and what pieces are multiples of
+ROOM = 1 << 21  # bytes of a piece, of all operands and blocks together
+LEAST, STEP = 1 << 15, 1 << 10  # elements of the smallest piece, and what pieces are multiples of
 
 
 class Program(NamedTuple):
