@@ -103,6 +103,19 @@ def test_layouts(dtype: str) -> None:
             close(function(a, b, c), function(*whole))
 
 
+@pytest.mark.parametrize("n", [2, 3, 17])
+def test_short_rows(n: int) -> None:
+    """What is the same for all rows is laid out once."""
+    x, row = drawn("float32", 0, (large.LARGE // n + 3, n)) if n == 17 else mg.randn(large.LARGE // n + 3, n), mg.randn(n)
+    column, cube = x[:, :1].contiguous(), x[:, None].expand(-1, 2, -1)
+    for a, b in ((x, row), (row, x), (column, row), (x, row[:1]), (cube, row), (cube, mg.randn(2, n)), (cube, mg.randn(2, 1)), (x.T, row[:, None])):
+        whole = [t.contiguous() for t in mg.broadcast_tensors(a, b)]
+        for function in (lambda a, b: a * b, lambda a, b: a - b, lambda a, b: mg.lerp(a, b, 0.3), mg.atan2, lambda a, b: a > b):
+            close(function(a, b), function(*whole))
+    y = x.clone()
+    close(y.mul_(row), x * row.expand_as(x).contiguous())
+
+
 def test_writes_into_operands() -> None:
     for window in (np.s_[:], np.s_[5:-5, 5:-5], np.s_[:, ::2], np.s_[3:]):
         for pick in (lambda x: x, lambda x: x[0], lambda x: x[0, 0], lambda x: x[:, :1], lambda x: x.T if x.shape[0] == x.shape[1] else x):

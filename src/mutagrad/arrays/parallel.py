@@ -151,16 +151,23 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], setting
     if out.dtype.char in SHORT and _by_table(function, arrays, settings, out):
         return True
     computed = getattr(function, "of", function)  # of short floats, which are computed in float32 here, too
-    as_they_are = out.dtype.char in SHORT and computed is function or direct and function not in IN_STEPS
+    vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
+    are_flat = all(v is not None for v in vectors)
+    as_they_are = out.dtype.char in SHORT and computed is function or direct and function not in IN_STEPS and (
+        are_flat or out.shape[-1] > pieces.SHORT_ROW or not _has_rows(arrays, out))
     if not as_they_are and pieces.run(
             computed, lambda given: [computed(*given)], (*arrays, *settings), None, [out]):
         return True
-    vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
-    if any(v is None for v in vectors):
+    if not are_flat:
         if direct:
             _in_rows(function, arrays, out)
         return direct
     return _in_pieces(function, vectors, settings, out.reshape(-1))
+
+
+def _has_rows(arrays: Sequence[Any], out: Array) -> bool:
+    """Whether an operand is the same for all of the first dimension."""
+    return any(isinstance(a, np.ndarray) and a.size > 1 and (a.ndim < out.ndim or len(a) != len(out)) for a in arrays)
 
 
 _tables: dict[Any, Array] = {}

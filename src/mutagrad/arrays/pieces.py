@@ -23,6 +23,8 @@ MOST = 1 << 9  # functions that are kept, with their settings
 ROOM = 1 << 21  # bytes of a piece, of all operands and blocks together
 LEAST, STEP = 1 << 15, 1 << 10  # elements of the smallest piece, and what pieces are multiples of
 
+SHORT_ROW = 1 << 6  # elements of a row that take less time than NumPy does to set out for it
+
 
 class Program(NamedTuple):
     """What a function computes of one piece: `compute(arrays, numbers, blocks, targets)`."""
@@ -80,22 +82,34 @@ def _laid(given: Sequence[Any], targets: Sequence[Array]) -> tuple[list[Any], li
 
 
 def _go(program: Program, arrays: list[Array], numbers: list[Any], targets: Sequence[Array]) -> None:
-    mine: dict[tuple[int, int], list[Array]] = {}  # by thread and length: blocks of memory
+    mine: dict[tuple[int, int], tuple[list[Array], dict[int, Array]]] = {}  # memory, by thread and length of a piece
     count, *rest = targets[0].shape
-    whole = [a.shape[0] != count for a in arrays]
 
     def work(part: slice) -> None:
         about = get_ident(), part.stop - part.start
-        blocks = mine.get(about)
-        if blocks is None:
-            blocks = mine[about] = _blocks(program, (about[1], *rest))
-        program.compute([a if w else a[part] for a, w in zip(arrays, whole)], numbers, blocks,
-                        [t[part] for t in targets])
+        shape = (about[1], *rest)
+        if about not in mine:
+            mine[about] = _blocks(program, shape), {}
+        blocks, loaded = mine[about]
+        given = [_loaded(a, part, count, shape, loaded, i) for i, a in enumerate(arrays)]
+        program.compute(given, numbers, blocks, [t[part] for t in targets])
 
     each = targets[0].size // count
     room = sum([a.itemsize for a in (*arrays, *targets)]) + program.pieces * program.item
     piece = min(max(ROOM // room // STEP * STEP, LEAST), PIECE)
     in_turn(count, PIECE // max(piece // each, 1), work)
+
+
+def _loaded(array: Array, part: slice, count: int, shape: tuple[int, ...], loaded: dict[int, Array], i: int) -> Array:
+    """A piece of an operand. Short rows that all pieces have in common are laid out once: NumPy begins anew for each."""
+    if array.shape[0] == count:
+        return array[part]
+    if shape[-1] > SHORT_ROW:
+        return array
+    if i not in loaded:
+        loaded[i] = numpy.empty(shape, array.dtype)
+        numpy.copyto(loaded[i], array)
+    return loaded[i]
 
 
 def _blocks(program: Program, shape: tuple[int, ...]) -> list[Array]:
