@@ -28,8 +28,8 @@ from .sizes import BLOCK, LARGE, MANY, MIDDLE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, in_turn, set_num_threads
 
 __all__ = ["AS_UFUNC", "BLOCK", "LARGE", "MIDDLE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
-           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
-           "is_finite", "is_much", "is_worth", "plan_of", "reverse", "set_num_threads", "total"]
+           "evaluate", "every", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
+           "is_finite", "is_much", "is_worth", "look_up", "plan_of", "reverse", "set_num_threads", "total"]
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
@@ -183,15 +183,24 @@ def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tup
              *[None if a.ndim else (a.dtype, a.tobytes()) for a in arrays])
     table = _tables.get(about)
     if table is None:
-        every = np.arange(1 << 16, dtype=np.uint16).view(out.dtype)
-        table = function(*[every if a.ndim else a for a in arrays], *settings).view(np.uint16)
+        table = function(*[every(out.dtype) if a.ndim else a for a in arrays], *settings).view(np.uint16)
         if len(_tables) >= TABLES:
             _tables.clear()
         _tables[about] = table
-    given = of[0] if of[0].flags.c_contiguous else copy_in_order(of[0])
+    look_up(table, of[0], out)
+    return True
+
+
+def every(dtype: Any) -> Array:
+    """Return all floats of a type of two bytes, by their bits."""
+    return np.arange(1 << 16, dtype=np.uint16).view(dtype)
+
+
+def look_up(table: Array, array: Array, out: Array) -> None:
+    """Write for each float of two bytes what a table has in the place of its bits, as two bytes."""
+    given = array if array.flags.c_contiguous else copy_in_order(array)
     places, target = given.view(np.uint16).reshape(-1), out.view(np.uint16).reshape(-1)
     in_turn(out.size, 1, lambda part: table.take(places[part], mode="wrap", out=target[part]), True)
-    return True
 
 
 def _near(array: Any, out: Array) -> Any:
@@ -210,7 +219,7 @@ def _in_pieces(function: Callable[..., Any], vectors: Sequence[Any], settings: t
         else:
             target[part] = function(*given, *settings)
 
-    in_turn(target.size, 1 if direct else 2, work, direct)  # of several steps half a piece: in doubles, as a rule
+    in_turn(target.size, 1, work, direct)
     return True
 
 
