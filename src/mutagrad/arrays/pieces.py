@@ -101,7 +101,7 @@ def _go(program: Program, arrays: list[Array], numbers: list[Any], targets: Sequ
 
 
 def _loaded(array: Array, part: slice, count: int, shape: tuple[int, ...], loaded: dict[int, Array], i: int) -> Array:
-    """A piece of an operand. Short rows that all pieces have in common are laid out once: NumPy begins anew for each."""
+    """A piece of an operand. Short rows that all pieces have in common are laid out once: each would be a beginning."""
     if array.shape[0] == count:
         return array[part]
     if shape[-1] > SHORT_ROW:
