@@ -4,14 +4,12 @@ NumPy has no vectors for that and goes one by one. The results are the same, bit
 """
 from __future__ import annotations
 
-from typing import Any
-
-import numpy
-
 from ..base.operands import Array
+from .kinds import raw as numpy
 from .numpy import clip
 
-_REST = numpy.array(0x8FFFE000, numpy.uint32).view(numpy.int32)  # the sign, and the bits of a half where float32 has them
+# The sign, and the bits of a half where float32 has them.
+_REST = numpy.array(0x8FFFE000, numpy.uint32).view(numpy.int32)
 _UP, _DOWN = numpy.array(2.0**112, numpy.float32), numpy.array(2.0**-112, numpy.float32)  # between their exponents
 
 

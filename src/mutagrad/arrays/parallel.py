@@ -23,13 +23,13 @@ from .copies import copy_in_order, put_runs, put_turned
 from .kinds import anywhere, is_plain
 from .numpy import np, silently
 from .pieces import flat
-from .recorded import LOWERED
+from .recorded import SLOW as IN_STEPS
 from .sizes import BLOCK, LARGE, MANY, MIDDLE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, in_turn, set_num_threads
 
 __all__ = ["AS_UFUNC", "BLOCK", "LARGE", "MIDDLE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
-           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
-           "is_finite", "is_much", "is_worth", "plan_of", "reverse", "set_num_threads", "total"]
+           "evaluate", "every", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
+           "is_finite", "is_much", "is_worth", "look_up", "plan_of", "reverse", "set_num_threads", "total"]
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
@@ -152,16 +152,24 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], setting
     direct = isinstance(function, np.ufunc)
     if out.dtype.char in SHORT and _by_table(function, arrays, settings, out):
         return True
-    computed = getattr(function, "of", function)  # of short floats: they are computed in float32 here, too
-    if not (direct and function not in LOWERED) and pieces.run(
+    computed = getattr(function, "of", function)  # of short floats, which are computed in float32 here, too
+    vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
+    are_flat = all(v is not None for v in vectors)
+    as_they_are = out.dtype.char in SHORT and computed is function or direct and function not in IN_STEPS and (
+        are_flat or out.shape[-1] > pieces.SHORT_ROW or not _has_rows(arrays, out))
+    if not as_they_are and pieces.run(
             computed, lambda given: [computed(*given)], (*arrays, *settings), None, [out]):
         return True
-    vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
-    if any(v is None for v in vectors):
+    if not are_flat:
         if direct:
             _in_rows(function, arrays, out)
         return direct
     return _in_pieces(function, vectors, settings, out.reshape(-1))
+
+
+def _has_rows(arrays: Sequence[Any], out: Array) -> bool:
+    """Whether an operand is the same for all of the first dimension."""
+    return any(isinstance(a, np.ndarray) and a.size > 1 and (a.ndim < out.ndim or len(a) != len(out)) for a in arrays)
 
 
 _tables: dict[Any, Array] = {}
@@ -177,15 +185,24 @@ def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tup
              *[None if a.ndim else (a.dtype, a.tobytes()) for a in arrays])
     table = _tables.get(about)
     if table is None:
-        every = np.arange(1 << 16, dtype=np.uint16).view(out.dtype)
-        table = function(*[every if a.ndim else a for a in arrays], *settings).view(np.uint16)
+        table = function(*[every(out.dtype) if a.ndim else a for a in arrays], *settings).view(np.uint16)
         if len(_tables) >= TABLES:
             _tables.clear()
         _tables[about] = table
-    places = (flat(of[0], out.shape) if of[0].flags.c_contiguous else copy_in_order(of[0])).view(np.uint16).reshape(-1)
-    target = out.view(np.uint16).reshape(-1)
-    in_turn(out.size, 1, lambda part: table.take(places[part], mode="wrap", out=target[part]), True)
+    look_up(table, of[0], out)
     return True
+
+
+def every(dtype: Any) -> Array:
+    """Return all floats of a type of two bytes, by their bits."""
+    return np.arange(1 << 16, dtype=np.uint16).view(dtype)
+
+
+def look_up(table: Array, array: Array, out: Array) -> None:
+    """Write for each float of two bytes what a table has in the place of its bits, as two bytes."""
+    given = array if array.flags.c_contiguous else copy_in_order(array)
+    places, target = given.view(np.uint16).reshape(-1), out.view(np.uint16).reshape(-1)
+    in_turn(out.size, 1, lambda part: table.take(places[part], mode="wrap", out=target[part]), True)
 
 
 def _near(array: Any, out: Array) -> Any:

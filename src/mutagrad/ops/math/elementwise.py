@@ -86,8 +86,7 @@ def _divisible(name: str, function: Callable[..., Array]) -> Any:
 def _trunc_quotient(a: Array, b: Array) -> Any:
     if a.dtype.kind == "f":
         return np.trunc(a / b)
-    quotient = np.floor_divide(a, b)
-    return np.where((quotient < 0) & (quotient * b != a), quotient + 1, quotient)
+    return quotients.trunc_divide(a, b)
 
 
 def _power(a: Array, b: Array) -> Any:
