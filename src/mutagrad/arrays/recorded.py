@@ -141,8 +141,8 @@ class Value(NDArrayOperatorsMixin):
     def become(self, other: Any) -> Value:
         """Have the value of another."""
         found = _value(self.record, other, self.dtype).astype(self.dtype)
-        if found.ndim < self.ndim:
-            raise Unknown("a number in the place of an array")
+        if found.ndim != self.ndim:
+            raise Unknown("a number in the place of an array, or the other way round")
         self.at = found.at
         return self
 
@@ -265,6 +265,11 @@ def _sign_of(record: Record, x: Any, y: Any) -> Any:
     return ((x & ~sign) | (y & sign)).view(beside)
 
 
+def _of_the_type(record: Record, *_: Any) -> Any:
+    """The neighbour of a number is another one in float32, in which floats of two bytes are computed here."""
+    raise Unknown("depends on the type")
+
+
 def _logic(ufunc: Any) -> Callable[..., Any]:
     def lowered(record: Record, *inputs: Any) -> Any:
         return _plain(record, ufunc, inputs) if all(isinstance(v, Value) and v.dtype == _BOOL for v in inputs) else None
@@ -275,7 +280,7 @@ def _logic(ufunc: Any) -> Callable[..., Any]:
 LOWERED: dict[Any, Callable[..., Any]] = {
     numpy.reciprocal: _reciprocal, numpy.maximum: _bounded(True), numpy.minimum: _bounded(False),
     numpy.copysign: _sign_of, numpy.logical_and: _logic(numpy.bitwise_and), numpy.logical_or: _logic(numpy.bitwise_or),
-    numpy.positive: lambda record, x: x.copy()}
+    numpy.positive: lambda record, x: x.copy(), numpy.nextafter: _of_the_type}
 
 
 def _all_bits(mask: Value, kind: Any) -> Value:
