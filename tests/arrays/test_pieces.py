@@ -207,3 +207,22 @@ def test_softmax_of_numbers_near_and_far() -> None:
         close(mg.softmax(x.abs(), 1)[SOME], by_rows(lambda row: mg.softmax(row, 0), x.abs()), False)
     x[3] = -float("inf")
     assert mg.softmax(x, 1)[3].isnan().all() and not mg.softmax(x, 1)[4].isnan().any()
+
+
+@pytest.mark.parametrize("dtype", [mg.float16, mg.bfloat16])
+def test_the_neighbour_of_a_short_float_is_one_of_its_type(dtype: Any) -> None:
+    x = mg.tensor([1.0, -2.0, 0.0, np.inf]).to(dtype)
+    y = mg.tensor([2.0, 0.0, -1.0, 0.0]).to(dtype)
+    many = mg.nextafter(x.repeat(large.LARGE), y.repeat(large.LARGE)).reshape(-1, 4)
+    assert mg.equal(many, mg.nextafter(x, y).expand(many.shape)) and (many != x).all()
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "mish", "softplus", "elu", "hardswish", "logsigmoid", "tanh", "erf"])
+def test_one_element_that_stands_for_many(name: str) -> None:
+    function = getattr(F, name, None) or getattr(mg, name)
+    for shape in ((), (1,), (1, 1)):
+        x = mg.full(shape, 0.7, requires_grad=True)
+        g = mg.linspace(-1, 1, large.LARGE).reshape(*[1] * (len(shape) - 1), -1)
+        found, = mg.autograd.grad(function(x.expand(g.shape)), x, g + 0.5)
+        one, = mg.autograd.grad(function(x).sum(), x)
+        assert found.item() == pytest.approx(one.item() * (g + 0.5).double().sum().item(), rel=1e-4)

@@ -122,3 +122,15 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         for cached in caches:
             cached.cache_clear()
+
+
+def test_polygamma_far_below_zero() -> None:
+    """It has a pole at each whole number up to 0, and takes no longer the further from 0 it is asked for."""
+    far = mg.tensor([-1e15 - 0.25, -1e6 - 0.5, -0.25], dtype=mg.float64)
+    squares = math.pi**2 / mg.sin(math.pi * (far - far.round())) ** 2
+    mg.testing.assert_close(mg.polygamma(1, far), squares - mg.polygamma(1, 1 - far))
+    x = mg.linspace(-7.9, -0.1, 14, dtype=mg.float64)
+    for n in (1, 2, 3, 6):
+        step = (-1) ** n * math.factorial(n) / x ** (n + 1)
+        mg.testing.assert_close(mg.polygamma(n, x), mg.polygamma(n, x + 1) - step)
+    assert mg.polygamma(1, mg.tensor([-2.0, 0.0, math.nan, math.inf])).tolist()[:2] == [math.inf, math.inf]

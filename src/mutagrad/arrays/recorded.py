@@ -150,8 +150,8 @@ class Value(NDArrayOperatorsMixin):
     def become(self, other: Any) -> Value:
         """Have the value of another."""
         found = _value(self.record, other, self.dtype).astype(self.dtype)
-        if found.ndim < self.ndim:
-            raise Unknown("a number in the place of an array")
+        if found.ndim != self.ndim:
+            raise Unknown("a number in the place of an array, or the other way round")
         self.at = found.at
         return self
 
@@ -277,6 +277,8 @@ def _sign_of(record: Record, x: Any, y: Any) -> Any:
 
 def _next_after(record: Record, x: Any, y: Any) -> Any:
     """`nextafter`, by bits, which count on from one number to the next: NumPy goes one by one."""
+    if any(isinstance(v, Value) and record.steps[v.at.made].function in (widen, convert) for v in (x, y)):
+        raise Unknown("the neighbour of a float of two bytes is another one in float32")
     if not _is_float(x) or not _is_float(y) or x.dtype != y.dtype:
         return None
     kind = _INTS[x.dtype.itemsize]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import factorial, inf, log as ln, pi, sqrt
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from ...arrays import np
 from ...arrays.bfloat16 import SHORT
 from ...arrays.kinds import anywhere, perhaps
 from ...arrays.numpy import choose, without_nan
-from ...arrays.scipy import erfc as _erfc, lgamma as _lgamma, scipy, special
+from ...arrays.scipy import erfc as _erfc, lgamma as _lgamma, polynomial, scipy, special
 from ...base import return_types
 from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError
@@ -72,8 +73,28 @@ def _polygamma(a: Array, n: int) -> Any:
     _real(a)
     if n == 0:
         return special("psi", "polygamma")(a)
-    zeta_values = scipy("special", "polygamma").zeta(float(n + 1), a.astype(np.float64))
-    return ((-1) ** (n + 1) * float(factorial(n)) * zeta_values).astype(a.dtype)
+    x = a.astype(np.float64)
+    mirrored = (x < 0) & (x != np.floor(x))  # zeta would go from there to 0 one by one, which may take for ever
+    if not mirrored.any():
+        return _polygamma_by_zeta(x, n).astype(a.dtype)
+    found = (-1) ** n * _polygamma_by_zeta(np.where(mirrored, 1 - x, x), n)
+    cotangent = 1 / np.tan(pi * (x - np.rint(x)))
+    bent = found - pi ** (n + 1) * polynomial(_cotangent_slope(n), cotangent)
+    return np.where(mirrored, bent, (-1) ** n * found).astype(a.dtype)
+
+
+def _polygamma_by_zeta(x: Array, n: int) -> Any:
+    return (-1) ** (n + 1) * float(factorial(n)) * scipy("special", "polygamma").zeta(float(n + 1), x)
+
+
+@cache
+def _cotangent_slope(n: int) -> tuple[float, ...]:
+    """The n-th derivative of the cotangent, as a polynomial in the cotangent; the highest power first."""
+    powers = [0, 1]
+    for _ in range(n):
+        slope = [k * v for k, v in enumerate(powers)][1:]
+        powers = [-a - b for a, b in zip([*slope, 0, 0], [0, 0, *slope])]
+    return tuple(map(float, powers[::-1]))
 
 
 def _gamma_density(xp: Any, a: Any, x: Any) -> Any:

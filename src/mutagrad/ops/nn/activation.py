@@ -564,9 +564,13 @@ def _normal_share(a: Array) -> Any:
 
 
 def _with_dimensions(compute: Callable[..., Array]) -> Any:
-    """`compute` may work in place, which NumPy's scalars cannot."""
+    """`compute` may work in place, which NumPy's scalars cannot, nor one element that stands for many."""
     def wide(*values: Any) -> Any:
-        return compute(*[v if v is None else np.atleast_1d(v) for v in values]).reshape(np.shape(values[0]))
+        most = max([v for v in values if v is not None], key=lambda v: v.size)
+        first, *others = [v if v is None else np.atleast_1d(v) for v in values]
+        if most is not values[0]:
+            first = np.broadcast_to(first, np.shape(most))
+        return compute(first, *others).reshape(np.shape(most))
 
     return wide
 
