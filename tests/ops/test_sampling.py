@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.ops.nn import resample
+from mutagrad.ops.nn import resample, taps
 
 F = mg.nn.functional
 SHAPES = [((3, 2, 7, 9), (3, 5, 6, 2)), ((2, 3, 4, 5, 6), (2, 3, 4, 5, 3)), ((1, 1, 1, 1), (1, 3, 3, 2)), ((2, 2, 5, 4), (2, 0, 3, 2))]
@@ -65,3 +65,20 @@ def test_resampling_writes_into_nobodys_memory(mode: str, size: tuple[int, int])
         assert np.array_equal(x.grad.numpy(), exact.grad.numpy())
     finally:
         mg.set_kernels(kernels)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "bicubic", "area"])
+@pytest.mark.parametrize("old", [1, 2, 3, 7, 100, 101, 300])
+def test_positions_that_are_made_of_slices(mode: str, old: int) -> None:
+    rng = np.random.default_rng(0)
+    found = 0
+    for new in (1, 2, 3, 14, 21, 50, 200, 202, 300, 303, 400, 600, 900):
+        for align in (False, True):
+            given = resample._map(mode, old, new, None, align, False)
+            for each in (given, given.transposed):
+                if each.weights is not None and each.phases is not None:
+                    a = rng.standard_normal((3, each.size))
+                    exact = (a[:, each.positions] * each.weights).sum(2)
+                    np.testing.assert_allclose(taps.by_phases(a, each, each.weights), exact, atol=1e-12)
+                    found += 1
+    assert found > 2 or old < 100

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 from ...arrays import np
 from ...arrays.compiled import images
 from ...arrays.kinds import is_plain
-from ...arrays.parallel import assign, is_finite
+from ...arrays.parallel import MIDDLE, assign, in_turn, is_finite
 from ...arrays.products import multiply
 from ...base.modes import call_with
 from ...base.operands import Array
 from . import planes
 
 _FEW = 32  # positions of a border that are copied one by one
+_APART = 4  # positions after which what a new one is made of may repeat itself, a step further
 _DENSE = 32  # how many times as much work the products may be that a matrix of weights makes
 
 
@@ -59,12 +60,19 @@ class Taps:
     def matrix(self, dtype: Any) -> Array:
         """The weights as a matrix, of which most are zero: a product with it is the same for finite numbers."""
         if dtype not in self._matrices:
-            n, each = self.positions.shape
-            found = np.zeros((self.size, n))
-            np.add.at(found, (self.positions, np.arange(n)[:, None]), np.ones((n, each)) if self.weights is None else
-                      self.weights)
-            self._matrices[dtype] = found.astype(dtype)
+            self._matrices[dtype] = call_with({"kind": None}, self._matrix).astype(dtype)
         return self._matrices[dtype]
+
+    def _matrix(self) -> Array:
+        n = len(self.positions)
+        found: Array = np.zeros((self.size, n))
+        np.add.at(found, (self.positions, np.arange(n)[:, None]), self.weights)
+        return found
+
+    @cached_property
+    def phases(self) -> tuple[list[_Phase], Array] | None:
+        """How every second position, or third, is made of slices with one weight each, and which are made otherwise."""
+        return call_with({"kind": None}, _phases_of, self.positions, self.weights)
 
     @cached_property
     def columns(self) -> list[Any]:
@@ -102,6 +110,47 @@ class Taps:
         first = np.where(counts > 0, places[:, 0], np.arange(self.size).clip(0, max(n - 1, 0)))
         places = np.where(unused, first[:, None], places)
         return Taps(n, places, parts, counts)
+
+
+class _Phase(NamedTuple):
+    """Of every so many positions: where they are, and of which slices they are made with which weights."""
+
+    places: slice
+    sources: list[tuple[slice, float]]
+
+
+def _phases_of(positions: Array, weights: Array) -> tuple[list[_Phase], Array] | None:
+    n = len(positions)
+    for apart in range(1, _APART + 1):
+        found, rest = [], []
+        for first in range(min(apart, n)):
+            low, high, phase = _phase_of(positions[first::apart], weights[first::apart], first, apart)
+            places = np.arange(first, n, apart)
+            rest += [*places[:low], *places[high:]]
+            found += [] if phase is None else [phase]
+        if len(rest) <= n // 8:
+            return found, np.array(sorted(rest), np.intp)
+    return None
+
+
+def _phase_of(at: Array, weights: Array, first: int, apart: int) -> tuple[int, int, _Phase | None]:
+    """From which on, and up to which, rows are like the middle one, each a step further."""
+    middle = len(at) // 2
+    steps = np.diff(at, axis=0)
+    if not middle or steps[middle - 1].min() <= 0 or steps[middle - 1].min() != steps[middle - 1].max():
+        return 0, 0, None
+    step = int(steps[middle - 1, 0])
+    like = (np.abs(weights - weights[middle]) < 1e-12).all(1)
+    like[1:] &= (steps == step).all(1)
+    like[0] &= bool((steps[0] == step).all())
+    unlike = np.flatnonzero(~like)
+    before, after = unlike[unlike <= middle], unlike[unlike > middle]
+    low, high = int(before[-1]) if before.size else 0, int(after[0]) if after.size else len(at)
+    if low == middle or before.size and not (np.abs(weights[low] - weights[middle]) < 1e-12).all():
+        low += 1
+    sources = [(slice(int(start), int(start) + (high - low - 1) * step + 1, step), float(weight))
+               for start, weight in zip(at[low], weights[middle])]
+    return low, high, _Phase(slice(first + low * apart, first + (high - 1) * apart + 1, apart), sources)
 
 
 def _as_slice(at: Array) -> Any:
@@ -167,6 +216,8 @@ def _weighed(a: Array, dim: int, taps: Taps, weights: Array) -> Any:
     shape, inner, (m, each) = (*a.shape[:dim], len(weights), *a.shape[dim + 1:]), prod(a.shape[dim + 1:]), weights.shape
     if inner == 1 and a.dtype.char in "fd" and taps.size <= _DENSE * each and is_plain(a) and is_finite(a):
         return multiply(a.reshape(-1, taps.size), taps.matrix(a.dtype)).reshape(shape)
+    if inner == 1 and a.size >= MIDDLE and is_plain(a) and taps.phases is not None:
+        return by_phases(a.reshape(-1, taps.size), taps, weights).reshape(shape)
     out: Any = None
     for k, column in enumerate(taps.columns):
         is_view = isinstance(column, slice)
@@ -181,6 +232,26 @@ def _weighed(a: Array, dim: int, taps: Taps, weights: Array) -> Any:
             out = part
         else:
             np.add(out, part, out=out)
+    return out
+
+
+def by_phases(a: Array, taps: Taps, weights: Array) -> Any:
+    """The same along the rows of a matrix, of which most positions are made of slices."""
+    phases, rest = taps.phases or ([], np.arange(len(weights)))
+    out: Array = np.empty((len(a), len(weights)), a.dtype)
+
+    def work(part: slice) -> None:
+        given, found = a[part], out[part]
+        for places, sources in phases:
+            total: Any = 0
+            for source, weight in sources:
+                piece = given[:, source] * a.dtype.type(weight)
+                total = np.add(total, piece, out=piece)
+            found[:, places] = total
+        if rest.size:
+            found[:, rest] = np.add.reduce(given[:, taps.positions[rest]] * weights[rest], 2)
+
+    in_turn(len(a), len(weights), work)
     return out
 
 
