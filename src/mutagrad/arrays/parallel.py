@@ -316,7 +316,7 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
     return outs
 
 
-ROW = 64  # elements that a sum takes in one go; the sums of such rows are added in double, which keeps rounding small
+ROW = 256  # elements that a sum takes in one go; the sums of such rows are added in double, which keeps rounding small
 
 
 def total(array: Array) -> Any:
