@@ -72,3 +72,11 @@ def test_tensors_that_are_transposed(shape: tuple[int, ...]) -> None:
     z = mg.zeros(*shape)
     z.mT.copy_(mg.tensor(np.ascontiguousarray(a.swapaxes(-1, -2))))
     np.testing.assert_array_equal(z.numpy(), a)
+
+
+@pytest.mark.parametrize("turn", [lambda x: x.mT, lambda x: x[:, 1:-1], lambda x: x.unfold(1, 16, 8), lambda x: x.half().float().mT])
+def test_copies_of_what_all_slices_of_a_vmap_share(turn: Any) -> None:
+    x = mg.tensor(np.random.default_rng(0).standard_normal((300, 200)).astype(np.float32))
+    exact = turn(x).contiguous()
+    found = mg.func.vmap(lambda factor: turn(x).contiguous() * factor)(mg.tensor([1.0, 2.0]))
+    np.testing.assert_array_equal(found.numpy(), np.stack([exact.numpy(), 2 * exact.numpy()]))

@@ -8,7 +8,7 @@ from .allocator import keep_memory
 from .blas import transposing
 from .compiled.layout import address
 from .compiled.moves import move
-from .kinds import is_plain
+from .kinds import is_plain, raw
 from .numpy import np
 from .sizes import LARGE, MIDDLE, PLENTY
 from .threads import in_turn
@@ -47,12 +47,18 @@ def copy_in_order(array: Array) -> Array:
     return array.copy() if array.size < LARGE else _copy_in_spans(array)
 
 
+def _are_alike(target: Array, source: Array) -> bool:
+    """Whether they are NumPy's own (where another kind is on, what is made for a copy is of that kind), of one form."""
+    return (type(target) is type(source) is raw.ndarray and target.shape == source.shape
+            and target.dtype is source.dtype)
+
+
 def put_runs(target: Array, source: Array) -> bool:
     """Do `target[...] = source` where each short run that lies in one piece in both can be one element to NumPy.
 
     False, with nothing done, where they have no such runs. They share no memory.
     """
-    if target.shape != source.shape or target.dtype is not source.dtype or not target.ndim:
+    if not _are_alike(target, source) or not target.ndim:
         return False
     first, run = target.ndim, target.itemsize
     while first and target.strides[first - 1] == source.strides[first - 1] == run and target.shape[first - 1] > 1:
@@ -70,8 +76,8 @@ def put_turned(target: Array, source: Array) -> bool:
 
     It takes a quarter of the time. False, with nothing done, elsewhere. They share no memory.
     """
-    if target.shape != source.shape or target.dtype is not source.dtype or not target.flags.aligned or (
-            not source.flags.aligned) or (copy := transposing(target.dtype.char)) is None:
+    if not (_are_alike(target, source) and target.flags.aligned and source.flags.aligned) or (
+            copy := transposing(target.dtype.char)) is None:
         return False
     item, axes = target.itemsize, _merged(target.shape, target.strides, source.strides)
     if len(axes) < 2 or axes[-1][1] != item or (row := next((a for a in axes[:-1] if a[2] == item), None)) is None:

@@ -426,7 +426,7 @@ def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any
     if a.ndim > 4 or (loop := planes.loop_for(images.sample, a)) is None:
         if not is_finite(grid):
             return _by_corners(make(a), make(grid), method, border, align)._array
-        return sampling.sample(a, grid, method == "nearest", border, align)
+        return call_with({"kind": None}, sampling.sample, a, grid, method == "nearest", border, align)
     out = np.empty((*a.shape[:2], *grid.shape[1:3]), a.dtype)
     given = a, _points(grid), method == "nearest", _BORDERS.index(border), align, out.reshape(*a.shape[:2], -1)
     loop.share(grid.size // 2, 4 * out.size, *given)
@@ -439,7 +439,7 @@ def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, b
         return _recorded_images(make(g), make(grid), shape, method, border, align)._array
     out = np.zeros(shape, g.dtype)
     if out.ndim > 4 or (loop := planes.loop_for(images.sample_back, out)) is None:
-        return sampling.sample_images(g, grid, shape, method == "nearest", border, align)
+        return call_with({"kind": None}, sampling.sample_images, g, grid, shape, method == "nearest", border, align)
     given = (planes.usable(g).reshape(*shape[:2], -1), out, _points(grid), method == "nearest",
              _BORDERS.index(border), align, False, np.zeros((0, 0, 0), g.dtype))
     loop.share(len(out), 8 * g.size, *given)
@@ -451,7 +451,7 @@ def _sample_grid(g: Array, a: Array, grid: Array, method: str, border: str, alig
     finite = is_plain(g, a, grid) and is_finite(g) and is_finite(a)
     loop = planes.loop_for(images.sample_back, a) if finite and a.ndim == 4 else None
     if loop is None and finite and is_finite(grid) and method != "nearest":
-        return sampling.sample_grid(g, a, grid, border, align)
+        return call_with({"kind": None}, sampling.sample_grid, g, a, grid, border, align)
     if loop is None:
         there = make(grid).requires_grad_()
         return call_with(RECORDING, _recorded_grid, make(g), make(a), there, method, border, align)._array
