@@ -163,6 +163,16 @@ def test_every_half_by_a_table() -> None:
         np.testing.assert_array_equal(written.mul_(-1.5).numpy(), np.tile((halves * -1.5).numpy(), 5))
 
 
+def test_bounds_of_halves_by_their_bits() -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    for some in (halves, halves[~np.isnan(halves)], np.concatenate([halves[~np.isnan(halves)], halves[-1:]])):
+        x = mg.tensor(some)
+        for function in (F.relu, F.relu6, lambda x: x.clamp(0.1, 100), lambda x: x.clamp(min=-0.0), lambda x: x.clamp(1e-8, 1e6)):
+            np.testing.assert_array_equal(function(x.repeat(5)).numpy(), np.tile(function(x).numpy(), 5))
+            y = x.repeat(5)
+            assert mg.equal(y.clamp_(0, 6).nan_to_num(9.0), F.relu6(x).repeat(5).nan_to_num(9.0))
+
+
 def test_pieces_are_recorded(monkeypatch: Any) -> None:
     """What is to be computed in pieces is, and what asks for elements is refused without a trace."""
     assert pieces.run(lambda a: a, lambda given: [given[0] * 2 + 1], [np.ones(large.LARGE)], None, [np.empty(large.LARGE)])

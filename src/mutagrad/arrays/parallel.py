@@ -21,7 +21,7 @@ from .compiled.layout import rows_of
 from .compiled.moves import SHORT, move
 from .copies import copy_in_order
 from .kinds import anywhere, is_plain
-from .numpy import np, silently
+from .numpy import clip, np, silently
 from .pieces import flat
 from .recorded import SLOW as IN_STEPS
 from .sizes import BLOCK, LARGE, MANY, MIDDLE, PLENTY, SHARED
@@ -148,7 +148,8 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], setting
     if function in AS_UFUNC and out.dtype.char in "fd" and (found := AS_UFUNC[function](*arrays, *settings)):
         (function, arrays), settings = found, ()
     direct = isinstance(function, np.ufunc)
-    if out.dtype.char in SHORT and _by_table(function, arrays, settings, out):
+    if out.dtype.char in SHORT and (
+            _by_bits(function, arrays, settings, out) or _by_table(function, arrays, settings, out)):
         return True
     computed = getattr(function, "of", function)  # of short floats, which are computed in float32 here, too
     vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
@@ -170,6 +171,24 @@ def _has_rows(arrays: Sequence[Any], out: Array) -> bool:
     return any(isinstance(a, np.ndarray) and a.size > 1 and (a.ndim < out.ndim or len(a) != len(out)) for a in arrays)
 
 
+def _by_bits(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> bool:
+    """Bounds of float16 that are not negative: bits of numbers are in their order, those below zero are negative."""
+    known = AS_UFUNC.get(getattr(function, "of", function))
+    found = None if known is None or out.dtype.char != "e" else known(*arrays, *settings)
+    if found is None or found[0] is not clip:
+        return False
+    a, least, most = found[1]
+    if not 0 <= least <= most or a.shape != out.shape or not (a.flags.c_contiguous and out.flags.c_contiguous):
+        return False
+    bits, target = a.view(np.int16).reshape(-1), out.view(np.int16).reshape(-1)
+    low, high = np.array([abs(least), most], out.dtype).view(np.int16)
+    if bits.max() > INF or bits.view(np.uint16).max() > MINUS_INF:  # nan
+        return False
+    in_turn(out.size, 1, lambda part: clip(bits[part], low, high, out=target[part]), True)
+    return True
+
+
+INF, MINUS_INF = 0x7C00, 0xFC00  # bits of float16, the second as a number without a sign
 _tables: dict[Any, Array] = {}
 TABLES = 16  # that are kept
 
