@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite, prod
 from operator import is_not
+from time import perf_counter
 from typing import Any
 
 from ..base.operands import Array
@@ -172,9 +173,9 @@ def _has_rows(arrays: Sequence[Any], out: Array) -> bool:
 
 
 def _by_bits(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> bool:
-    """Bounds of float16 that are not negative: bits of numbers are in their order, those below zero are negative."""
+    """Bounds of short floats that are not negative: bits are in the order of numbers, and negative below zero."""
     known = AS_UFUNC.get(getattr(function, "of", function))
-    found = None if known is None or out.dtype.char != "e" else known(*arrays, *settings)
+    found = None if known is None else known(*arrays, *settings)
     if found is None or found[0] is not clip:
         return False
     a, least, most = found[1]
@@ -182,15 +183,16 @@ def _by_bits(function: Callable[..., Any], arrays: Sequence[Any], settings: tupl
         return False
     bits, target = a.view(np.int16).reshape(-1), out.view(np.int16).reshape(-1)
     low, high = np.array([abs(least), most], out.dtype).view(np.int16)
-    if bits.max() > INF or bits.view(np.uint16).max() > MINUS_INF:  # nan
+    if bits.max() > INF[out.dtype.char] or bits.view(np.uint16).max() > INF[out.dtype.char] + (1 << 15):  # nan
         return False
     in_turn(out.size, 1, lambda part: clip(bits[part], low, high, out=target[part]), True)
     return True
 
 
-INF, MINUS_INF = 0x7C00, 0xFC00  # bits of float16, the second as a number without a sign
-_tables: dict[Any, Array] = {}
+INF = {"e": 0x7C00, "E": 0x7F80}  # the bits of it; those of minus infinity have one more
+_tables: dict[Any, Array | None] = {}
 TABLES = 16  # that are kept
+QUICK = 4e-5  # seconds for so many elements in which they are looked up
 
 
 def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> bool:
@@ -200,14 +202,37 @@ def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tup
         return False
     about = (getattr(function, "of", function), out.dtype, repr(settings),
              *[None if a.ndim else (a.dtype, a.tobytes()) for a in arrays])
-    table = _tables.get(about)
-    if table is None:
-        table = function(*[every(out.dtype) if a.ndim else a for a in arrays], *settings).view(np.uint16)
+    table: Any = _tables.get(about, _tables)
+    if table is _tables:
+        table = _table(function, [every(out.dtype) if a.ndim else a for a in arrays], settings)
         if len(_tables) >= TABLES:
             _tables.clear()
         _tables[about] = table
+    if table is None:
+        return False
     look_up(table, of[0], out)
     return True
+
+
+def _table(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...]) -> Array | None:
+    """What a function gives for all floats of a type; None where NumPy has vectors of it, which are quicker."""
+    if isinstance(function, np.ufunc):
+        given, seconds = _usual(arrays[0].dtype), []
+        out = function(given)
+        for _ in range(3):
+            begin = perf_counter()
+            function(given, out=out)
+            seconds.append(perf_counter() - begin)
+        if min(seconds) < QUICK:
+            return None
+    return function(*arrays, *settings).view(np.uint16)  # type: ignore[no-any-return]
+
+
+def _usual(dtype: Any) -> Array:
+    """As many numbers as there are, from 1/64 to 8 and below zero, in no order: where a function branches, it shows."""
+    mixed = every(np.uint16) * np.uint16(40503)
+    least, count = {"e": (0x2400, 0x2400), "E": (0x3C80, 0x480)}[dtype.char]
+    return ((mixed & 0x7FFF) % count + least | mixed & 0x8000).astype(np.uint16).view(dtype)  # type: ignore[no-any-return]
 
 
 def every(dtype: Any) -> Array:
