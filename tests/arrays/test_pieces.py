@@ -163,6 +163,19 @@ def test_every_half_by_a_table() -> None:
         np.testing.assert_array_equal(written.mul_(-1.5).numpy(), np.tile((halves * -1.5).numpy(), 5))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_bounds_of_short_floats_by_their_bits(dtype: str) -> None:
+    kind = np.float16 if dtype == "float16" else pytest.importorskip("ml_dtypes").bfloat16
+    halves = np.arange(1 << 16, dtype=np.uint16).view(kind)
+    known = halves[~np.isnan(halves.astype(np.float32))]
+    for some in (halves, known, np.concatenate([known, halves[-1:]]), np.concatenate([known, halves[0x7FC0:0x7FC1]])):
+        x = mg.tensor(np.array(some).view(np.int16)).view(getattr(mg, dtype))
+        for function in (F.relu, F.relu6, lambda x: x.clamp(0.1, 100), lambda x: x.clamp(min=-0.0), lambda x: x.clamp(1e-8, 1e6)):
+            np.testing.assert_array_equal(function(x.repeat(5)).float().numpy(), np.tile(function(x).float().numpy(), 5))
+            y = x.repeat(5)
+            assert mg.equal(y.clamp_(0, 6).nan_to_num(9.0), F.relu6(x).repeat(5).nan_to_num(9.0))
+
+
 def test_pieces_are_recorded(monkeypatch: Any) -> None:
     """What is to be computed in pieces is, and what asks for elements is refused without a trace."""
     assert pieces.run(lambda a: a, lambda given: [given[0] * 2 + 1], [np.ones(large.LARGE)], None, [np.empty(large.LARGE)])

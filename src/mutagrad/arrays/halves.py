@@ -16,7 +16,7 @@ _UP, _DOWN = numpy.array(2.0**112, numpy.float32), numpy.array(2.0**-112, numpy.
 def widen(a: Array, out: Array) -> None:
     """Write halves as float32: the bits are the same, but for an exponent that counts from elsewhere."""
     half = a.view(numpy.int16)
-    if (half & 0x7FFF).max() >= 0x7C00:  # inf and nan have the largest exponent in either type
+    if half.max() >= 0x7C00 or a.view(numpy.uint16).max() >= 0xFC00:  # inf and nan have the largest exponent
         numpy.copyto(out, a)
         return
     bits = out.view(numpy.int32)

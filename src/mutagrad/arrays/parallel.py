@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite, prod
 from operator import is_not
+from time import perf_counter
 from typing import Any
 
 from ..base.operands import Array
@@ -21,7 +22,7 @@ from .compiled.layout import rows_of
 from .compiled.moves import SHORT, move
 from .copies import copy_in_order, put_runs, put_turned
 from .kinds import anywhere, is_plain
-from .numpy import np, silently
+from .numpy import clip, np, silently
 from .pieces import flat
 from .recorded import SLOW as IN_STEPS
 from .sizes import BLOCK, LARGE, MANY, MIDDLE, PLENTY, SHARED
@@ -150,7 +151,8 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], setting
     if function in AS_UFUNC and out.dtype.char in "fd" and (found := AS_UFUNC[function](*arrays, *settings)):
         (function, arrays), settings = found, ()
     direct = isinstance(function, np.ufunc)
-    if out.dtype.char in SHORT and _by_table(function, arrays, settings, out):
+    if out.dtype.char in SHORT and (
+            _by_bits(function, arrays, settings, out) or _by_table(function, arrays, settings, out)):
         return True
     computed = getattr(function, "of", function)  # of short floats, which are computed in float32 here, too
     vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
@@ -172,8 +174,27 @@ def _has_rows(arrays: Sequence[Any], out: Array) -> bool:
     return any(isinstance(a, np.ndarray) and a.size > 1 and (a.ndim < out.ndim or len(a) != len(out)) for a in arrays)
 
 
-_tables: dict[Any, Array] = {}
+def _by_bits(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> bool:
+    """Bounds of short floats that are not negative: bits are in the order of numbers, and negative below zero."""
+    known = AS_UFUNC.get(getattr(function, "of", function))
+    found = None if known is None else known(*arrays, *settings)
+    if found is None or found[0] is not clip:
+        return False
+    a, least, most = found[1]
+    if not 0 <= least <= most or a.shape != out.shape or not (a.flags.c_contiguous and out.flags.c_contiguous):
+        return False
+    bits, target = a.view(np.int16).reshape(-1), out.view(np.int16).reshape(-1)
+    low, high = np.array([abs(least), most], out.dtype).view(np.int16)
+    if bits.max() > INF[out.dtype.char] or bits.view(np.uint16).max() > INF[out.dtype.char] + (1 << 15):  # nan
+        return False
+    in_turn(out.size, 1, lambda part: clip(bits[part], low, high, out=target[part]), True)
+    return True
+
+
+INF = {"e": 0x7C00, "E": 0x7F80}  # the bits of it; those of minus infinity have one more
+_tables: dict[Any, Array | None] = {}
 TABLES = 16  # that are kept
+QUICK = 4e-5  # seconds for so many elements in which they are looked up
 
 
 def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> bool:
@@ -183,14 +204,37 @@ def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tup
         return False
     about = (getattr(function, "of", function), out.dtype, repr(settings),
              *[None if a.ndim else (a.dtype, a.tobytes()) for a in arrays])
-    table = _tables.get(about)
-    if table is None:
-        table = function(*[every(out.dtype) if a.ndim else a for a in arrays], *settings).view(np.uint16)
+    table: Any = _tables.get(about, _tables)
+    if table is _tables:
+        table = _table(function, [every(out.dtype) if a.ndim else a for a in arrays], settings)
         if len(_tables) >= TABLES:
             _tables.clear()
         _tables[about] = table
+    if table is None:
+        return False
     look_up(table, of[0], out)
     return True
+
+
+def _table(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...]) -> Array | None:
+    """What a function gives for all floats of a type; None where NumPy has vectors of it, which are quicker."""
+    if isinstance(function, np.ufunc):
+        given, seconds = _usual(arrays[0].dtype), []
+        out = function(given)
+        for _ in range(3):
+            begin = perf_counter()
+            function(given, out=out)
+            seconds.append(perf_counter() - begin)
+        if min(seconds) < QUICK:
+            return None
+    return function(*arrays, *settings).view(np.uint16)  # type: ignore[no-any-return]
+
+
+def _usual(dtype: Any) -> Array:
+    """As many numbers as there are, from 1/64 to 8 and below zero, in no order: where a function branches, it shows."""
+    mixed = every(np.uint16) * np.uint16(40503)
+    least, count = {"e": (0x2400, 0x2400), "E": (0x3C80, 0x480)}[dtype.char]
+    return ((mixed & 0x7FFF) % count + least | mixed & 0x8000).astype(np.uint16).view(dtype)  # type: ignore[no-any-return]
 
 
 def every(dtype: Any) -> Array:

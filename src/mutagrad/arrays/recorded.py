@@ -324,10 +324,19 @@ def _plus(record: Record, x: Any, y: Any) -> Any:
     return _plain(record, numpy.add, (record.step(numpy.expm1, made.operands, made.dtype, made.ndim), 2.0))
 
 
+def _less(record: Record, x: Any, y: Any) -> Any:
+    """The difference of two truth values, as bytes: it is made a float once."""
+    made = [record.steps[v.at.made] for v in (x, y) if _is_float(v)]
+    if len(made) < 2 or any(m.function is not convert or m.operands[0].dtype != _BOOL for m in made):
+        return None
+    signs = [Value(record, Operand(m.operands[0].made, _INTS[1]), m.ndim) for m in made]
+    return _plain(record, numpy.subtract, tuple(signs)).astype(x.dtype)
+
+
 LOWERED: dict[Any, Callable[..., Any]] = {
-    numpy.add: _plus, numpy.multiply: _times, numpy.true_divide: _by_one, numpy.reciprocal: _reciprocal,
-    numpy.maximum: _bounded(True), numpy.minimum: _bounded(False), numpy.copysign: _sign_of,
-    numpy.nextafter: _next_after, numpy.logical_and: _logic(numpy.bitwise_and),
+    numpy.add: _plus, numpy.subtract: _less, numpy.multiply: _times, numpy.true_divide: _by_one,
+    numpy.reciprocal: _reciprocal, numpy.maximum: _bounded(True), numpy.minimum: _bounded(False),
+    numpy.copysign: _sign_of, numpy.nextafter: _next_after, numpy.logical_and: _logic(numpy.bitwise_and),
     numpy.logical_or: _logic(numpy.bitwise_or), numpy.positive: lambda record, x: x.copy()}
 
 # Those that take longer by themselves than in the other form.

@@ -189,7 +189,7 @@ def _sign(a: Array) -> Any:
         return a.copy()
     if a.dtype.kind != "f":
         return np.sign(a)
-    return ((a > 0).astype(np.int8) - (a < 0).astype(np.int8)).astype(a.dtype)
+    return (a > 0).astype(a.dtype) - (a < 0).astype(a.dtype)
 
 
 RAW.is_complex, RECORDED.is_complex = lambda a: a.dtype.kind == "c", lambda x: x._array.dtype.kind == "c"
