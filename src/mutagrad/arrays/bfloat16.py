@@ -17,7 +17,7 @@ from .allocator import keep_memory
 from .compiled.moves import move
 from .copies import copy_in_order
 from .halves import narrow, widen
-from .kinds import is_plain
+from .kinds import is_plain, raw
 from .numpy import np, silent
 from .parallel import LARGE, in_turn
 from .sizes import PIECE
@@ -58,14 +58,14 @@ def converted(a: Any, dtype: Any) -> Any:
     kinds = a.dtype.char + dtype.char
     if a.size >= WORTH and a.dtype is not dtype and is_plain(a):
         keep_memory()
-        out = np.empty(a.shape, dtype)
+        out = raw.empty(a.shape, dtype)
         if move(out, a):
             return out
     if kinds == "?E" or kinds in _BY_SINGLE and a.size >= MANY and is_plain(a):
         return converted(converted(a, np.dtype(np.float32)), dtype)
     if kinds not in CONVERT or a.size < MANY or not is_plain(a):
         return _shared(a, dtype) if a.size >= LARGE and is_plain(a) else silent().run(a.astype, dtype)
-    out = np.empty(a.shape, dtype)
+    out = raw.empty(a.shape, dtype)
     source, target, convert = np.ascontiguousarray(a).reshape(-1), out.reshape(-1), CONVERT[kinds]
     in_turn(a.size, PIECE // SMALL_PIECE, lambda part: convert(source[part], target[part]))
     return out
@@ -79,7 +79,7 @@ def _shared(a: Any, dtype: Any) -> Any:
     """The same on several threads, for what lies in order; what does not is first put in order."""
     keep_memory()
     source = a if a.flags.c_contiguous else copy_in_order(a)
-    out = np.empty(a.shape, dtype)
+    out = raw.empty(a.shape, dtype)
     vector, target = source.reshape(-1), out.reshape(-1)
 
     def work(part: slice) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..base.operands import Array
 from .allocator import keep_memory
 from .compiled.moves import move
-from .kinds import is_plain
+from .kinds import is_plain, raw
 from .numpy import np
 from .sizes import LARGE, MIDDLE, PLENTY
 from .threads import in_turn
@@ -20,10 +20,10 @@ def copy_in_order(array: Array) -> Array:
         return array.copy()
     if array.size >= PLENTY or not array.flags.c_contiguous:
         keep_memory()
-        made: Array = np.empty(array.shape, array.dtype)
+        made: Array = raw.empty(array.shape, array.dtype)
         if move(made, array):
             return made
-    out: Array = np.empty(array.shape, array.dtype)
+    out: Array = raw.empty(array.shape, array.dtype)
     if put_runs(out, array):
         return out
     if array.size < MANY:
@@ -62,7 +62,7 @@ def put_runs(target: Array, source: Array) -> bool:
 
 def _copy_in_spans(array: Array) -> Array:
     keep_memory()
-    out: Array = np.empty(array.shape, array.dtype)
+    out: Array = raw.empty(array.shape, array.dtype)
     source, target = (array.reshape(-1), out.reshape(-1)) if array.flags.c_contiguous else (array, out)
 
     def work(part: slice) -> None:
