@@ -447,6 +447,19 @@ def test_many_short_floats_enter_and_leave(dtype: Any, kernels: str) -> None:
         mg.set_kernels(before)
 
 
+def test_compiled_loops_are_not_given_arrays_of_slices() -> None:
+    """What a function computes of NumPy's arrays inside, a loop that was compiled outside would write into a slice's."""
+    before = mg.get_kernels()
+    mg.set_kernels("numba")
+    try:
+        c = mg.randn(300, 1000)
+        for function in (mg.floor, lambda c: c.softmax(1), lambda c: c.T.contiguous(), lambda c: c.cumsum(0), lambda c: c * c):
+            expected = [function(c) for _ in range(3)][0]
+            close(vmap(lambda t, f=function: f(c) + t)(mg.zeros(2))[1], expected)
+    finally:
+        mg.set_kernels(before)
+
+
 def test_numbers_written_into_what_is_shared() -> None:
     c = mg.zeros(3)
 
