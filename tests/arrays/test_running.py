@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
+from mutagrad.core.op import RAW
 
 SHAPES = [((5, 70_000), 1), ((300, 700), 1), ((300, 700), 0), ((9_000, 33), 1), ((40, 900, 7), 1), ((3, 400, 300), 1), ((1, 40_000, 3), 1)]
 
@@ -65,3 +66,20 @@ def test_infinities_and_nan_stay_behind_what_they_follow() -> None:
     with np.errstate(invalid="ignore"):
         expected = np.cumsum(a, 1, np.float64).astype(np.float32)
     np.testing.assert_allclose(mg.tensor(a).cumsum(1).numpy(), expected, 1e-6, 1e-12)
+
+
+def test_the_slope_of_a_running_product_with_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is that of the definition, in a number of steps that does not depend on how long the rows are."""
+    calls, cumprod = [], RAW.cumprod
+    monkeypatch.setattr(RAW, "cumprod", lambda a, dim: calls.append(a.shape) or cumprod(a, dim))
+    x = (mg.arange(12 * 50, dtype=mg.float64).reshape(12, 50) % 7 - 3).div(3).requires_grad_()  # rows with several zeros
+    g = mg.sin(mg.arange(12 * 50, dtype=mg.float64)).reshape(12, 50)
+    for dim in (0, 1):
+        found, = mg.autograd.grad(x.cumprod(dim), x, g)
+        assert len(calls) == 1
+        calls.clear()
+        for i in range(x.shape[dim]):
+            mine = mg.arange(x.shape[dim]).reshape(-1, 1) == i if dim == 0 else mg.arange(x.shape[dim]) == i
+            rest = mg.where(mine, 1.0, x.detach()).cumprod(dim) * g
+            mg.testing.assert_close(found.select(dim, i), rest.narrow(dim, i, x.shape[dim] - i).sum(dim))
+    assert mg.autograd.gradgradcheck(lambda x: x.cumprod(0), x.detach()[:4, :5].clone().requires_grad_())

@@ -129,9 +129,11 @@ def test_only_slow_work_is_given_to_other_threads(
     assert asked == ([7 * PIECE] if shared else [])
 
 
-@pytest.mark.parametrize("rows", [65, 301])
-def test_what_is_fixed_is_cut_alike_whatever_the_clock_says(rows: int, clock: Any) -> None:
+@pytest.mark.parametrize("rows", [53, 65, 79, 80, 288, 301])  # 26 together, and 1 to 15 left
+def test_what_is_fixed_is_cut_alike_whatever_the_clock_says(
+        rows: int, clock: Any, threads: Callable[[int], None]) -> None:
     found = []
+    threads(3)
     for seconds in (1e-9, 1.0):
         clock(seconds)
         cuts: list[tuple[int, int]] = []

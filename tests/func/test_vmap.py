@@ -430,6 +430,36 @@ def test_gradients_of_many_picked_elements(dtype: Any) -> None:
     close(*found, 1e-2)
 
 
+@pytest.mark.parametrize("kernels", ["numpy", "numba"])
+@pytest.mark.parametrize("dtype", [mg.float16, mg.bfloat16])
+def test_many_short_floats_enter_and_leave(dtype: Any, kernels: str) -> None:
+    """They are converted while arrays are made of the slices' kind, which is not theirs."""
+    before = mg.get_kernels()
+    mg.set_kernels(kernels)
+    try:
+        for _ in range(3 if kernels == "numba" else 1):
+            x = mg.ones(3, 20_000, dtype=dtype, requires_grad=True)
+            vmap(lambda t: t.sin())(x).sum().backward()
+            close(x.grad.float(), mg.ones(3, 20_000).cos(), 1e-2)
+            turned = mg.arange(40_000.0).reshape(200, 200).T.to(dtype)
+            close(vmap(lambda t, c=turned: c.contiguous() + t)(mg.zeros(2, dtype=dtype))[1].float(), turned.float())
+    finally:
+        mg.set_kernels(before)
+
+
+def test_compiled_loops_are_not_given_arrays_of_slices() -> None:
+    """What a function computes of NumPy's arrays inside, a loop that was compiled outside would write into a slice's."""
+    before = mg.get_kernels()
+    mg.set_kernels("numba")
+    try:
+        c = mg.randn(300, 1000)
+        for function in (mg.floor, lambda c: c.softmax(1), lambda c: c.T.contiguous(), lambda c: c.cumsum(0), lambda c: c * c):
+            expected = [function(c) for _ in range(3)][0]
+            close(vmap(lambda t, f=function: f(c) + t)(mg.zeros(2))[1], expected)
+    finally:
+        mg.set_kernels(before)
+
+
 def test_numbers_written_into_what_is_shared() -> None:
     c = mg.zeros(3)
 

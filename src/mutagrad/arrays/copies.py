@@ -25,10 +25,10 @@ def copy_in_order(array: Array) -> Array:
         return array.copy()
     if array.size >= PLENTY or not array.flags.c_contiguous:
         keep_memory()
-        made: Array = np.empty(array.shape, array.dtype)
+        made: Array = raw.empty(array.shape, array.dtype)
         if move(made, array):
             return made
-    out: Array = np.empty(array.shape, array.dtype)
+    out: Array = raw.empty(array.shape, array.dtype)
     if put_runs(out, array) or put_turned(out, array):
         return out
     if array.size < MANY:
@@ -107,7 +107,7 @@ def _merged(shape: tuple[int, ...], target: tuple[int, ...], source: tuple[int, 
 
 def _copy_in_spans(array: Array) -> Array:
     keep_memory()
-    out: Array = np.empty(array.shape, array.dtype)
+    out: Array = raw.empty(array.shape, array.dtype)
     source, target = (array.reshape(-1), out.reshape(-1)) if array.flags.c_contiguous else (array, out)
 
     def work(part: slice) -> None:

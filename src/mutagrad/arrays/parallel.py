@@ -21,7 +21,7 @@ from .compiled.compiler import choice
 from .compiled.layout import rows_of
 from .compiled.moves import SHORT, move
 from .copies import copy_in_order, put_runs, put_turned
-from .kinds import anywhere, is_plain
+from .kinds import anywhere, is_plain, raw
 from .numpy import clip, np, silently
 from .pieces import flat
 from .recorded import SLOW as IN_STEPS
@@ -137,7 +137,7 @@ def join(arrays: Sequence[Array], dim: int) -> Any:
             or min(prod(a.shape[dim:]) for a in arrays) < SHORT_PART):
         return np.concatenate(arrays, dim)
     keep_memory()
-    out = np.empty(shape, first.dtype)
+    out = raw.empty(shape, first.dtype)
     start = 0
     for a in arrays:
         end = start + a.shape[dim]
@@ -286,7 +286,7 @@ def _in_rows(function: Callable[..., Any], arrays: Sequence[Any], out: Array) ->
 def evaluate(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],
              shape: tuple[int, ...], kind: Any) -> Any:
     """Return `function(*arrays, *settings)`, which has this shape and type, on several threads where that can be."""
-    out = np.empty(shape, kind)
+    out = raw.empty(shape, kind)
     if out.dtype.kind != "c":
         done = apply(function, arrays, settings, out, True)
     else:
@@ -308,14 +308,14 @@ def again(plan: loops.Plan, arrays: tuple[Array, ...], shape: tuple[int, ...], k
     """Return the same for other arrays; None where it has to be evaluated anew."""
     if not choice.on:
         return None
-    out: Array = np.empty(shape, kind)
+    out: Array = raw.empty(shape, kind)
     loop = loops.by_plan(plan, (*arrays, out))
     return out if loop is not None and loop.run(get_num_threads() if out.size >= SHARED else 1) else None
 
 
 def compute(function: Callable[..., Any], arrays: tuple[Array, ...]) -> Array | None:
     """Return `function(*arrays)`, computed on several threads, as a fresh array; None where they cannot be cut."""
-    out: Array = np.empty(arrays[0].shape, arrays[0].dtype)
+    out: Array = raw.empty(arrays[0].shape, arrays[0].dtype)
     return out if apply(function, arrays, (), out, True) else None
 
 
@@ -325,7 +325,7 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
     if not is_plain(g, *saved):
         return None
     shape = g.shape
-    outs = [None if k is None else np.empty(shape, g.dtype) for k in inputs]
+    outs = [None if k is None else raw.empty(shape, g.dtype) for k in inputs]
     loop = loops.backward(rules, xp, g, saved, inputs, outs)
     if loop is None and choice.on:
         first = next(o for o in outs if o is not None)

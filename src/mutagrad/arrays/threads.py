@@ -244,6 +244,7 @@ def in_turn(count: int, each: int, work: Callable[[slice], Any], whole: bool = F
     if whole:
         return found + in_spans(rest, lambda part: work(slice(first + part.start, first + part.stop)))
     step = first if fixed else max(BLOCK // max(each, 1), 1)
-    parts = in_spans(-(-rest // step), lambda part: steps(
-        first + part.start * step, min(first + part.stop * step, count), step))
+    many = max(rest // step + (rest % step > step // 8), 1)  # as `steps` cuts all of it
+    parts = in_spans(many, lambda part: steps(
+        first + part.start * step, count if part.stop == many else first + part.stop * step, step))
     return found + [one for part in parts for one in part]

@@ -23,6 +23,7 @@ from typing import Any
 
 from ...base.errors import BadValue, MissingExtra
 from ...base.locks import new_lock
+from ...base.modes import OTHER_KIND, mode
 
 CHOICES = ("numpy", "numba", "auto")
 USES = 3  # how often a kernel is asked for before it is worth compiling
@@ -93,8 +94,11 @@ class Kernel:
         ALL.append(self)
 
     def get(self, uses: int = USES) -> Any:
-        """Return the compiled function; None while there is none, or none is wanted. It is worth so many uses."""
-        if not choice.on:
+        """Return the compiled function; None while there is none, or none is wanted. It is worth so many uses.
+
+        Nor while this thread makes arrays of another kind: it would be given such a one to write into.
+        """
+        if not choice.on or OTHER_KIND and mode.now.kind is not None:
             return None
         if self._made is None and self.error is None and choice.compiles:
             self.asked += 1

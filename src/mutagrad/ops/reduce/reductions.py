@@ -185,9 +185,23 @@ def _cumprod_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     return xp.join(columns, dim)
 
 
+def _cumprod_slope(g: Array, x: Array, out: Array, dim: int) -> Any:
+    """The same in linear time: products without the first zero of a row are its slope, and none is behind it.
+
+    (This is no rule for tensors: it does not say how the slope changes where x is zero.)
+    """
+    zero = x == 0
+    if not perhaps(zero):
+        return _cumprod_rule(RAW, g, x, out, dim)
+    first = zero & (accumulate(np.add, zero.astype(np.int64), dim) == 1)
+    ones = x.dtype.type(1)
+    before = RAW.sums_from_end(g * out, dim) / np.where(zero, ones, x)
+    return np.where(first, RAW.sums_from_end(g * RAW.cumprod(np.where(first, ones, x), dim), dim), before)
+
+
 RAW.sums_from_end = lambda a, dim: accumulate(np.add, a, dim, back=True)
 RECORDED.sums_from_end = lambda x, dim: RECORDED.flip(RECORDED.cumsum(RECORDED.flip(x, (dim,)), dim), (dim,))
-RAW.cumprod_rule = lambda *arguments: _cumprod_rule(RAW, *arguments)
+RAW.cumprod_rule = lambda *arguments: _cumprod_slope(*arguments)
 RECORDED.cumprod_rule = lambda *arguments: _cumprod_rule(RECORDED, *arguments)
 RAW.has_zero, RECORDED.has_zero = lambda a: perhaps(a == 0), lambda x: perhaps(x._array == 0)
 RAW.join, RECORDED.join = lambda parts, dim: np.concatenate(parts, dim), lambda parts, dim: RECORDED.cat(parts, dim)
