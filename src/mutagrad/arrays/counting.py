@@ -25,6 +25,7 @@ def count_true(mask: Array, dims: tuple[int, ...], keepdim: bool = False) -> Any
         if end - start != len(dims) or not dims or not mask.flags.c_contiguous:
             return None
         outer, n, inner = prod(mask.shape[:start]), prod(mask.shape[start:end]), prod(mask.shape[end:])
+        mask = mask.view(np.uint8) != 0  # of memory that was seen as another type, other bytes than 1 are true, too
         if inner == 1 and n % 8 == 0:
             found = _count_rows(mask.reshape(outer, n).view(np.uint64))
         elif inner >= SIDE:

@@ -375,7 +375,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     _check_grid(input, grid, mode, padding_mode)
     if align_corners is None:
         _warn_of_corners("grid_sample")
-    if mode != "bicubic" and input._array.dtype.char in "fd" and grid._array.size and (
+    if mode != "bicubic" and input._array.dtype.char in "fdeE" and grid._array.size and (
             is_plain(input._array, grid._array)):
         return _sampled(input, grid, mode, padding_mode, bool(align_corners))
     return _by_corners(input, grid, mode, padding_mode, bool(align_corners))
