@@ -959,6 +959,8 @@ REASONS = {
     "torch.vstack": SHARED,
     "unfold(1, 16, 8) backward": "windows that overlap are added by position; PyTorch adds the slices of each place in them",
     "torch.linalg.det(many4)": "NumPy's calls of LAPACK, a small matrix each; PyTorch solves them by its own loop",
+    "near.prod(1)": "two threads wake for five microseconds of work each",
+    "many4 @ many4": "a call of BLAS's for each small matrix",
     "tile": FEW_US,
     "small": FEW_US,
     "q1": FEW_US,
@@ -978,7 +980,7 @@ ALONE = {
     "reduction": "NumPy widens before it reduces, or goes over memory twice; with Numba there is a kernel",
     "sorting": "NumPy's sorts on threads that wait for the interpreter's lock; with Numba there are kernels for the rest",
     "indexing": "NumPy reads and writes by position on one thread; with Numba there are kernels",
-    "shape": "NumPy copies row by row on one thread; with Numba there is a kernel that goes tile by tile",
+    "shape": "NumPy copies on one thread, and turned rows one element at a time; with Numba there is a kernel",
     "cast": "NumPy converts one by one, on threads that wait for the interpreter's lock; with Numba it is one loop",
     "random": "PyTorch's numbers to the bit: in double, or one by one; with Numba there are kernels",
     "product": "more than one pass over memory, or over all pairs; with Numba it is one loop",
@@ -986,7 +988,7 @@ ALONE = {
     "convolution": "columns of the image are copied, and multiplied by BLAS; with Numba tiles stay in registers",
     "pooling": "a step of NumPy's for each element of a window; with Numba there is a kernel",
     "recurrent": "ten of NumPy's calls for each step of the sequence; with Numba a step is one loop",
-    "resampling": "a gather and a product of NumPy's for each neighbour; with Numba there is a kernel",
+    "resampling": "a gather of NumPy's for each neighbour and channel; with Numba there is a kernel",
     "factory": "NumPy fills on one thread",
 }
 

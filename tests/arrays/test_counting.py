@@ -95,3 +95,19 @@ def test_products_of_rows_and_of_everything() -> None:
     np.testing.assert_allclose(mg.tensor(a).prod(1).numpy(), exact.prod(1), rtol=1e-4)
     np.testing.assert_allclose(mg.tensor(a).prod().numpy(), exact.prod(), rtol=1e-6)
     np.testing.assert_allclose(mg.tensor(a.reshape(8, 8, 1000)).prod(2, keepdim=True).numpy(), exact.reshape(8, 8, 1000).prod(2, keepdims=True), rtol=1e-4)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, np.inf])
+@pytest.mark.parametrize("size", [0, 5, 300])
+def test_distances_by_coordinates(p: float, size: int) -> None:
+    a, b = np.round(drawn((70, size)) * 4) / 4, np.round(drawn((90, size), 1) * 4) / 4
+    apart = np.abs(a[:, None].astype(np.float64) - b)
+    exact = ((apart != 0).sum(-1) if p == 0 else apart.max(-1, initial=0) if p == np.inf else (apart ** p).sum(-1) ** (1 / p))
+    found = mg.cdist(mg.tensor(a), mg.tensor(b), p, "donot_use_mm_for_euclid_dist")
+    np.testing.assert_allclose(found.numpy(), exact, rtol=1e-5)
+
+
+@pytest.mark.parametrize("count", [999, 10_000, 99_999])
+def test_cosines_of_many_steps(count: int) -> None:
+    exact = 0.5 - 0.5 * np.cos(2 * np.pi / count * np.arange(count))
+    np.testing.assert_allclose(mg.hann_window(count, dtype=mg.float64).numpy(), exact, rtol=0, atol=1e-14)

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import mutagrad.core.backward
 import mutagrad.core.storage
-from mutagrad.arrays import bfloat16, copies, lapack, parallel as large, quotients, sizes, slices, threads
+from mutagrad.arrays import bfloat16, copies, lapack, parallel as large, quotients, running, sizes, slices, threads
 from mutagrad.arrays.compiled import library, reductions
 from mutagrad.core.factory import CODEGEN_GLOBALS
 from mutagrad.core.sweep import Sweep
@@ -56,6 +56,7 @@ def in_pieces(seed):
         stack.enter_context(patch.multiple(threads, WORTH=0, WORTH_EACH=0, get_num_threads=lambda: 2))
         stack.enter_context(patch.object(library, "WORTH", 2))
         stack.enter_context(patch.multiple(reductions, WORTH=2, PIECE=3, NARROW=2, WIDE=3))
+        stack.enter_context(patch.multiple(running, BLOCK=4, WIDE=3))
         stack.enter_context(patch.object(lapack, "PAYS", 2))
         yield seen
 

@@ -75,3 +75,23 @@ def test_convolutions_under_other_names() -> None:
     assert mg.allclose(mg.conv_tbc(x.permute(2, 0, 1), w.permute(2, 1, 0), b, 1), F.conv1d(x, w, b, padding=1).permute(2, 0, 1), atol=1e-6)
     with pytest.raises(RuntimeError, match="3 dimensions"):
         F.conv_tbc(x, w[0], b)
+
+
+@pytest.mark.parametrize("settings", [{}, {"padding": 1}, {"stride": 2, "padding": 1}, {"dilation": 2, "padding": 2}, {"stride": (1, 2)}])
+@pytest.mark.parametrize("size", [(20, 21), (80, 90)])
+def test_channels_by_themselves_are_what_separate_convolutions_give(settings: dict[str, Any], size: tuple[int, int]) -> None:
+    """On a large image the sums of the gradient by the weight are made in pieces."""
+    rng = np.random.default_rng(0)
+    kernels = mg.get_kernels()
+    mg.set_kernels("numpy")
+    try:
+        x = mg.tensor(rng.standard_normal((3, 4, *size)), requires_grad=True)
+        weight = mg.tensor(rng.standard_normal((4, 1, 3, 3)), requires_grad=True)
+        found = F.conv2d(x, weight, groups=4, **settings)
+        parts = mg.cat([F.conv2d(x[:, c:c + 1], weight[c:c + 1], **settings) for c in range(4)], 1)
+        g = mg.tensor(rng.standard_normal(tuple(found.shape)))
+        assert mg.allclose(found, parts)
+        for ours, exact in zip(mg.autograd.grad(found, (x, weight), g), mg.autograd.grad(parts, (x, weight), g)):
+            assert mg.allclose(ours, exact)
+    finally:
+        mg.set_kernels(kernels)

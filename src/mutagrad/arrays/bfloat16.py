@@ -19,7 +19,7 @@ from .copies import copy_in_order
 from .halves import narrow, widen
 from .kinds import is_plain, raw
 from .numpy import np, silent
-from .parallel import LARGE, in_turn
+from .parallel import LARGE, every, in_turn, look_up
 from .sizes import PIECE
 
 SHORT = "eE"  # the characters of their array types
@@ -61,6 +61,10 @@ def converted(a: Any, dtype: Any) -> Any:
         out = raw.empty(a.shape, dtype)
         if move(out, a):
             return out
+    if kinds in ("eE", "Ee") and a.size >= LARGE and is_plain(a):
+        out = raw.empty(a.shape, dtype)
+        look_up(_between(a.dtype, dtype), a, out)
+        return out
     if kinds == "?E" or kinds in _BY_SINGLE and a.size >= MANY and is_plain(a):
         return converted(converted(a, np.dtype(np.float32)), dtype)
     if kinds not in CONVERT or a.size < MANY or not is_plain(a):
@@ -69,6 +73,12 @@ def converted(a: Any, dtype: Any) -> Any:
     source, target, convert = np.ascontiguousarray(a).reshape(-1), out.reshape(-1), CONVERT[kinds]
     in_turn(a.size, PIECE // SMALL_PIECE, lambda part: convert(source[part], target[part]))
     return out
+
+
+@cache
+def _between(source: Any, dtype: Any) -> Any:
+    """What each float of one short type is in the other, by their bits."""
+    return converted(converted(every(source), np.dtype(np.float32)), dtype).view(np.uint16)
 
 
 # What has all values of the first is in between. (A bool goes that way, too: ml_dtypes takes any byte as a number.)

@@ -10,7 +10,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from glob import escape, glob
 from typing import Any
 
@@ -50,6 +50,30 @@ def product_address(char: str) -> int:
             if function is not None:
                 return ctypes.cast(function, ctypes.c_void_p).value or 0
     return 0
+
+
+@cache
+def transposing(char: str) -> Any:
+    """Return the function of NumPy's OpenBLAS that copies a matrix of this type into its transpose; None without one.
+
+    It is given rows, columns, where the matrix is and how many elements its rows are apart, and the same of the copy.
+    """
+    if char not in "fd" or _library() is None:
+        return None
+    for library in _libraries("numpy"):
+        if (found := getattr(library, f"scipy_cblas_{'s' if char == 'f' else 'd'}omatcopy64_", None)) is not None:
+            number = ctypes.c_float if char == "f" else ctypes.c_double
+            kind, size, place = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
+            found.argtypes, found.restype = [kind, kind, size, size, number, place, size, place, size], None
+            return partial(_transpose, found)
+    return None
+
+
+_ROW_MAJOR, _TRANSPOSED = 101, 112
+
+
+def _transpose(function: Any, rows: int, columns: int, source: int, apart: int, target: int, wide: int) -> None:
+    function(_ROW_MAJOR, _TRANSPOSED, rows, columns, 1.0, source, apart, target, wide)
 
 
 # Whose owner has changed an OpenBLAS's number of threads.

@@ -4,21 +4,19 @@ NumPy has no vectors for that and goes one by one. The results are the same, bit
 """
 from __future__ import annotations
 
-from typing import Any
-
-import numpy
-
 from ..base.operands import Array
+from .kinds import raw as numpy
 from .numpy import clip
 
-_REST = numpy.array(0x8FFFE000, numpy.uint32).view(numpy.int32)  # the sign, and the bits of a half where float32 has them
+# The sign, and the bits of a half where float32 has them.
+_REST = numpy.array(0x8FFFE000, numpy.uint32).view(numpy.int32)
 _UP, _DOWN = numpy.array(2.0**112, numpy.float32), numpy.array(2.0**-112, numpy.float32)  # between their exponents
 
 
 def widen(a: Array, out: Array) -> None:
     """Write halves as float32: the bits are the same, but for an exponent that counts from elsewhere."""
     half = a.view(numpy.int16)
-    if (half & 0x7FFF).max() >= 0x7C00:  # inf and nan have the largest exponent in either type
+    if half.max() >= 0x7C00 or a.view(numpy.uint16).max() >= 0xFC00:  # inf and nan have the largest exponent
         numpy.copyto(out, a)
         return
     bits = out.view(numpy.int32)

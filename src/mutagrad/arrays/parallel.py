@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite, prod
 from operator import is_not
+from time import perf_counter
 from typing import Any
 
 from ..base.operands import Array
@@ -19,17 +20,17 @@ from .compiled import loops, reductions
 from .compiled.compiler import choice
 from .compiled.layout import rows_of
 from .compiled.moves import SHORT, move
-from .copies import copy_in_order, put_runs
+from .copies import copy_in_order, put_runs, put_turned
 from .kinds import anywhere, is_plain, raw
-from .numpy import np, silently
+from .numpy import clip, np, silently
 from .pieces import flat
-from .recorded import LOWERED
+from .recorded import SLOW as IN_STEPS
 from .sizes import BLOCK, LARGE, MANY, MIDDLE, PLENTY, SHARED
 from .threads import get_num_threads, in_spans, in_steps, in_turn, set_num_threads
 
 __all__ = ["AS_UFUNC", "BLOCK", "LARGE", "MIDDLE", "PLENTY", "SHARED", "again", "apply", "assign", "compute",
-           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
-           "is_finite", "is_much", "is_worth", "plan_of", "reverse", "set_num_threads", "total"]
+           "evaluate", "every", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "in_turn",
+           "is_finite", "is_much", "is_worth", "look_up", "plan_of", "reverse", "set_num_threads", "total"]
 
 # Those that NumPy computes by wider vectors than a compiled loop.
 VECTORS = {np.exp, np.log, np.tanh}
@@ -113,7 +114,7 @@ def assign(target: Array, value: Array) -> None:
         return
     if value.ndim and value.shape != target.shape:
         value = np.broadcast_to(value, target.shape)
-    if move(target, value) or put_runs(target, value):
+    if move(target, value) or put_runs(target, value) or put_turned(target, value):
         return
     if target.size < LARGE:
         target[...] = value
@@ -150,22 +151,50 @@ def _apply_by_numpy(function: Callable[..., Any], arrays: Sequence[Any], setting
     if function in AS_UFUNC and out.dtype.char in "fd" and (found := AS_UFUNC[function](*arrays, *settings)):
         (function, arrays), settings = found, ()
     direct = isinstance(function, np.ufunc)
-    if out.dtype.char in SHORT and _by_table(function, arrays, settings, out):
+    if out.dtype.char in SHORT and (
+            _by_bits(function, arrays, settings, out) or _by_table(function, arrays, settings, out)):
         return True
-    computed = getattr(function, "of", function)  # of short floats: they are computed in float32 here, too
-    if not (direct and function not in LOWERED) and pieces.run(
+    computed = getattr(function, "of", function)  # of short floats, which are computed in float32 here, too
+    vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
+    are_flat = all(v is not None for v in vectors)
+    as_they_are = out.dtype.char in SHORT and computed is function or direct and function not in IN_STEPS and (
+        are_flat or out.shape[-1] > pieces.SHORT_ROW or not _has_rows(arrays, out))
+    if not as_they_are and pieces.run(
             computed, lambda given: [computed(*given)], (*arrays, *settings), None, [out]):
         return True
-    vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
-    if any(v is None for v in vectors):
+    if not are_flat:
         if direct:
             _in_rows(function, arrays, out)
         return direct
     return _in_pieces(function, vectors, settings, out.reshape(-1))
 
 
-_tables: dict[Any, Array] = {}
+def _has_rows(arrays: Sequence[Any], out: Array) -> bool:
+    """Whether an operand is the same for all of the first dimension."""
+    return any(isinstance(a, np.ndarray) and a.size > 1 and (a.ndim < out.ndim or len(a) != len(out)) for a in arrays)
+
+
+def _by_bits(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> bool:
+    """Bounds of short floats that are not negative: bits are in the order of numbers, and negative below zero."""
+    known = AS_UFUNC.get(getattr(function, "of", function))
+    found = None if known is None else known(*arrays, *settings)
+    if found is None or found[0] is not clip:
+        return False
+    a, least, most = found[1]
+    if not 0 <= least <= most or a.shape != out.shape or not (a.flags.c_contiguous and out.flags.c_contiguous):
+        return False
+    bits, target = a.view(np.int16).reshape(-1), out.view(np.int16).reshape(-1)
+    low, high = np.array([abs(least), most], out.dtype).view(np.int16)
+    if bits.max() > INF[out.dtype.char] or bits.view(np.uint16).max() > INF[out.dtype.char] + (1 << 15):  # nan
+        return False
+    in_turn(out.size, 1, lambda part: clip(bits[part], low, high, out=target[part]), True)
+    return True
+
+
+INF = {"e": 0x7C00, "E": 0x7F80}  # the bits of it; those of minus infinity have one more
+_tables: dict[Any, Array | None] = {}
 TABLES = 16  # that are kept
+QUICK = 4e-5  # seconds for so many elements in which they are looked up
 
 
 def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> bool:
@@ -175,17 +204,49 @@ def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tup
         return False
     about = (getattr(function, "of", function), out.dtype, repr(settings),
              *[None if a.ndim else (a.dtype, a.tobytes()) for a in arrays])
-    table = _tables.get(about)
-    if table is None:
-        every = np.arange(1 << 16, dtype=np.uint16).view(out.dtype)
-        table = function(*[every if a.ndim else a for a in arrays], *settings).view(np.uint16)
+    table: Any = _tables.get(about, _tables)
+    if table is _tables:
+        table = _table(function, [every(out.dtype) if a.ndim else a for a in arrays], settings)
         if len(_tables) >= TABLES:
             _tables.clear()
         _tables[about] = table
-    places = (flat(of[0], out.shape) if of[0].flags.c_contiguous else copy_in_order(of[0])).view(np.uint16).reshape(-1)
-    target = out.view(np.uint16).reshape(-1)
-    in_turn(out.size, 1, lambda part: table.take(places[part], mode="wrap", out=target[part]), True)
+    if table is None:
+        return False
+    look_up(table, of[0], out)
     return True
+
+
+def _table(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...]) -> Array | None:
+    """What a function gives for all floats of a type; None where NumPy has vectors of it, which are quicker."""
+    if isinstance(function, np.ufunc):
+        given, seconds = _usual(arrays[0].dtype), []
+        out = function(given)
+        for _ in range(3):
+            begin = perf_counter()
+            function(given, out=out)
+            seconds.append(perf_counter() - begin)
+        if min(seconds) < QUICK:
+            return None
+    return function(*arrays, *settings).view(np.uint16)  # type: ignore[no-any-return]
+
+
+def _usual(dtype: Any) -> Array:
+    """As many numbers as there are, from 1/64 to 8 and below zero, in no order: where a function branches, it shows."""
+    mixed = every(np.uint16) * np.uint16(40503)
+    least, count = {"e": (0x2400, 0x2400), "E": (0x3C80, 0x480)}[dtype.char]
+    return ((mixed & 0x7FFF) % count + least | mixed & 0x8000).astype(np.uint16).view(dtype)  # type: ignore[no-any-return]
+
+
+def every(dtype: Any) -> Array:
+    """Return all floats of a type of two bytes, by their bits."""
+    return np.arange(1 << 16, dtype=np.uint16).view(dtype)
+
+
+def look_up(table: Array, array: Array, out: Array) -> None:
+    """Write for each float of two bytes what a table has in the place of its bits, as two bytes."""
+    given = array if array.flags.c_contiguous else copy_in_order(array)
+    places, target = given.view(np.uint16).reshape(-1), out.view(np.uint16).reshape(-1)
+    in_turn(out.size, 1, lambda part: table.take(places[part], mode="wrap", out=target[part]), True)
 
 
 def _near(array: Any, out: Array) -> Any:
@@ -299,7 +360,7 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
     return outs
 
 
-ROW = 64  # elements that a sum takes in one go; the sums of such rows are added in double, which keeps rounding small
+ROW = 256  # elements that a sum takes in one go; the sums of such rows are added in double, which keeps rounding small
 
 
 def total(array: Array) -> Any:

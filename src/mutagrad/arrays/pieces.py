@@ -1,8 +1,8 @@
 """Functions of several steps, piece by piece: what one step leaves in the cache of the core, the next finds there.
 
-The steps are found out once (`recorded.py`) and kept, as a function that is written for them. What lies between them has
-a few blocks of memory that are used again and again. Pieces are as large as the cache of a core allows, because each
-step of each piece is a call.
+The steps are found out once (`recorded.py`) and kept, as a function that is written for them. What lies between them
+has a few blocks of memory that are used again and again. Each step of each piece is a call, so pieces are no smaller
+than they have to be: a step's operands lie in the cache, those of all steps need not.
 """
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from math import prod
 from threading import get_ident
 from typing import Any, NamedTuple
 
-import numpy
-
 from ..base.operands import Array
 from .compiled.expressions import Unknown, Valued
+from .kinds import raw as numpy
 from .recorded import SHORT, Operand, Record, Value, convert, given as _given, rounded, widened
 from .sizes import PIECE
 from .threads import in_turn
 
 MOST = 1 << 9  # functions that are kept, with their settings
-ROOM = 3 << 18  # bytes of a piece, of all operands and blocks together
-LEAST, STEP = 1 << 13, 1 << 10  # elements of the smallest piece, and what pieces are multiples of
+ROOM = 1 << 21  # bytes of a piece, of all operands and blocks together
+LEAST, STEP = 1 << 15, 1 << 10  # elements of the smallest piece, and what pieces are multiples of
+
+SHORT_ROW = 1 << 6  # elements of a row that take less time than NumPy does to set out for it
 
 
 class Program(NamedTuple):
@@ -32,7 +33,7 @@ class Program(NamedTuple):
     arrays: tuple[int, ...]  # which of the values given are arrays
     numbers: tuple[int, ...]  # which are numbers
     blocks: tuple[tuple[int, Any], ...]  # pieces of memory, as which types the steps see them
-    count: int  # how many there are
+    pieces: int  # how many there are
     item: int  # bytes of an element of each
 
 
@@ -74,34 +75,46 @@ def _laid(given: Sequence[Any], targets: Sequence[Array]) -> tuple[list[Any], li
     if all(v is None or w is not None for v, w in zip(given, vectors)) and all(t.flags.c_contiguous for t in targets):
         return vectors, [t.reshape(-1) for t in targets]
     axis = 0 if targets[0].size // shape[0] <= PIECE else shape.index(max(shape))
-    found = [v.reshape((1,) * (ndim - v.ndim) + v.shape) if w is None and v is not None or getattr(w, "ndim", 0) else w
+    found = [v.reshape((1,) * (ndim - v.ndim) + v.shape) if _is_array(v) and v.size > 1 else w
              for v, w in zip(given, vectors)]
     return ([numpy.moveaxis(v, axis, 0) if isinstance(v, numpy.ndarray) and v.ndim else v for v in found],
             [numpy.moveaxis(t, axis, 0) for t in targets])
 
 
 def _go(program: Program, arrays: list[Array], numbers: list[Any], targets: Sequence[Array]) -> None:
-    mine: dict[tuple[int, int], list[Array]] = {}  # by thread and length: blocks of memory
+    mine: dict[tuple[int, int], tuple[list[Array], dict[int, Array]]] = {}  # memory, by thread and length of a piece
     count, *rest = targets[0].shape
-    whole = [a.shape[0] != count for a in arrays]
 
     def work(part: slice) -> None:
         about = get_ident(), part.stop - part.start
-        blocks = mine.get(about)
-        if blocks is None:
-            blocks = mine[about] = _blocks(program, (about[1], *rest))
-        program.compute([a if w else a[part] for a, w in zip(arrays, whole)], numbers, blocks,
-                        [t[part] for t in targets])
+        shape = (about[1], *rest)
+        if about not in mine:
+            mine[about] = _blocks(program, shape), {}
+        blocks, loaded = mine[about]
+        given = [_loaded(a, part, count, shape, loaded, i) for i, a in enumerate(arrays)]
+        program.compute(given, numbers, blocks, [t[part] for t in targets])
 
     each = targets[0].size // count
-    room = sum([a.itemsize for a in (*arrays, *targets)]) + program.count * program.item
+    room = sum([a.itemsize for a in (*arrays, *targets)]) + program.pieces * program.item
     piece = min(max(ROOM // room // STEP * STEP, LEAST), PIECE)
     in_turn(count, PIECE // max(piece // each, 1), work)
 
 
+def _loaded(array: Array, part: slice, count: int, shape: tuple[int, ...], loaded: dict[int, Array], i: int) -> Array:
+    """A piece of an operand. Short rows that all pieces have in common are laid out once: each would be a beginning."""
+    if array.shape[0] == count:
+        return array[part]
+    if shape[-1] > SHORT_ROW:
+        return array
+    if i not in loaded:
+        loaded[i] = numpy.empty(shape, array.dtype)
+        numpy.copyto(loaded[i], array)
+    return loaded[i]
+
+
 def _blocks(program: Program, shape: tuple[int, ...]) -> list[Array]:
     size = prod(shape)
-    memory = [numpy.empty(size * program.item, numpy.uint8) for _ in range(program.count)]
+    memory = [numpy.empty(size * program.item, numpy.uint8) for _ in range(program.pieces)]
     return [memory[block][:size * dtype.itemsize].view(dtype).reshape(shape) for block, dtype in program.blocks]
 
 
@@ -112,7 +125,7 @@ def _program(function: Any, traced: Callable[[list[Any]], Sequence[Any]], given:
     try:
         program = _programs.get(key, _programs)
         if program is _BY_VALUE:
-            key = key, *[(v.dtype, v.tobytes()) for v in given if isinstance(v, (numpy.ndarray, numpy.generic)) and not v.ndim]
+            key = key, *[(v.dtype, v.tobytes()) for v in given if _is_array(v) and not v.ndim]
             program = _programs.get(key, _programs)
     except TypeError:  # a setting that is no key
         return None
@@ -125,8 +138,12 @@ def _program(function: Any, traced: Callable[[list[Any]], Sequence[Any]], given:
     return program  # type: ignore[no-any-return]
 
 
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (numpy.ndarray, numpy.generic))
+
+
 def _about(value: Any) -> Any:
-    if isinstance(value, (numpy.ndarray, numpy.generic)):
+    if _is_array(value):
         return value.dtype, value.ndim > 0
     return value.__class__, (repr(value) if value.__class__ is float else value)  # 0.0 and -0.0 are equal
 
@@ -134,7 +151,7 @@ def _about(value: Any) -> Any:
 def _made(traced: Callable[[list[Any]], Sequence[Any]], given: Sequence[Any], types: tuple[Any, ...],
           by_value: bool) -> Any:
     """A program; None if there can be none, or _BY_VALUE."""
-    arrays = [i for i, v in enumerate(given) if isinstance(v, (numpy.ndarray, numpy.generic))]
+    arrays = [i for i, v in enumerate(given) if _is_array(v)]
     if any(given[i].dtype.char not in _KNOWN for i in arrays):
         return None
     record, values = Record(), list(given)

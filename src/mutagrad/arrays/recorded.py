@@ -9,14 +9,15 @@ elementwise work raises `Unknown`.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .compiled.expressions import Unknown, Valued
 from .halves import narrow, widen
+from .kinds import raw as numpy
 from .numpy import clip
 from .sizes import PIECE
 
@@ -89,6 +90,14 @@ def _converted(value: Value, function: Callable[..., Any], dtype: Any) -> Value:
     return value.record.step(function if value.ndim else dtype.type, (value.at,), dtype, value.ndim)
 
 
+def written_where(value: Any, mask: Any, number: Any, out: Any) -> None:
+    """Write a value, and a number in its place where a mask is true, which it rarely is."""
+    if out is not value:
+        numpy.copyto(out, value)
+    if mask.any():
+        out[mask] = number
+
+
 class Value(NDArrayOperatorsMixin):
     """The value of each element, or a number (`ndim` 0) that is known when the function runs."""
 
@@ -149,8 +158,9 @@ class Value(NDArrayOperatorsMixin):
     def __setitem__(self, index: Any, value: Any) -> None:
         if index is Ellipsis or isinstance(index, slice) and index == slice(None):
             self.become(value)
-        elif isinstance(index, Value) and index.dtype == _BOOL:
-            self.become(_where(index, value, self))
+        elif isinstance(index, Value) and index.dtype == _BOOL and isinstance(value, (int, float)):
+            given = self.at, index.at, _number(value, self.dtype)
+            self.at = self.record.step(written_where, given, self.dtype, self.ndim).at
         else:
             raise Unknown("index")
 
@@ -265,22 +275,72 @@ def _sign_of(record: Record, x: Any, y: Any) -> Any:
     return ((x & ~sign) | (y & sign)).view(beside)
 
 
-def _of_the_type(record: Record, *_: Any) -> Any:
-    """The neighbour of a number is another one in float32, in which floats of two bytes are computed here."""
-    raise Unknown("depends on the type")
+def _next_after(record: Record, x: Any, y: Any) -> Any:
+    """`nextafter`, by bits, which count on from one number to the next: NumPy goes one by one."""
+    if any(isinstance(v, Value) and record.steps[v.at.made].function in (widen, convert) for v in (x, y)):
+        raise Unknown("the neighbour of a float of two bytes is another one in float32")
+    if not _is_float(x) or not _is_float(y) or x.dtype != y.dtype:
+        return None
+    kind = _INTS[x.dtype.itemsize]
+    least = numpy.array(numpy.iinfo(kind).min, kind)
+    start = _where(x == 0, y, x).view(kind)  # a step from zero is away from it, and has the sign of y
+    below = start >> (8 * kind.itemsize - 1)
+    step = ((y > x).view(numpy.int8) - (y < x).view(numpy.int8)).astype(kind)
+    found = (((x.view(kind) & ~least) + ((step ^ below) - below)) | (start & least)).view(x.dtype)
+    return _where((x != x) | (y != y), x + y, found)
 
 
 def _logic(ufunc: Any) -> Callable[..., Any]:
     def lowered(record: Record, *inputs: Any) -> Any:
-        return _plain(record, ufunc, inputs) if all(isinstance(v, Value) and v.dtype == _BOOL for v in inputs) else None
+        truths = all(isinstance(v, Value) and v.dtype == _BOOL for v in inputs)
+        return _plain(record, ufunc, inputs) if truths else None
 
     return lowered
 
 
+def _by_one(record: Record, x: Any, y: Any) -> Any:
+    """Times 1, or divided by it."""
+    return x.copy() if _is_float(x) and isinstance(y, (int, float)) and y == 1 else None
+
+
+def _times(record: Record, x: Any, y: Any) -> Any:
+    found = _by_one(record, x, y)
+    return _by_one(record, y, x) if found is None else found
+
+
+# Where NumPy has vectors of expm1 (of Intel's, which are written for this), they are quicker than its own of exp.
+_HAS_EXPM1 = sys.platform == "linux" and bool(
+    getattr(numpy._core._multiarray_umath, "__cpu_features__", {}).get("AVX512_SKX"))
+
+
+def _plus(record: Record, x: Any, y: Any) -> Any:
+    """`1 + exp(x)` as `2 + expm1(x)`."""
+    x, y = (y, x) if isinstance(x, (int, float)) else (x, y)
+    if not (_HAS_EXPM1 and isinstance(y, (int, float)) and y == 1 and _is_float(x) and x.dtype == _SINGLE):
+        return None
+    made = record.steps[x.at.made]
+    if made.function is not numpy.exp:
+        return None
+    return _plain(record, numpy.add, (record.step(numpy.expm1, made.operands, made.dtype, made.ndim), 2.0))
+
+
+def _less(record: Record, x: Any, y: Any) -> Any:
+    """The difference of two truth values, as bytes: it is made a float once."""
+    made = [record.steps[v.at.made] for v in (x, y) if _is_float(v)]
+    if len(made) < 2 or any(m.function is not convert or m.operands[0].dtype != _BOOL for m in made):
+        return None
+    signs = [Value(record, Operand(m.operands[0].made, _INTS[1]), m.ndim) for m in made]
+    return _plain(record, numpy.subtract, tuple(signs)).astype(x.dtype)
+
+
 LOWERED: dict[Any, Callable[..., Any]] = {
+    numpy.add: _plus, numpy.subtract: _less, numpy.multiply: _times, numpy.true_divide: _by_one,
     numpy.reciprocal: _reciprocal, numpy.maximum: _bounded(True), numpy.minimum: _bounded(False),
-    numpy.copysign: _sign_of, numpy.logical_and: _logic(numpy.bitwise_and), numpy.logical_or: _logic(numpy.bitwise_or),
-    numpy.positive: lambda record, x: x.copy(), numpy.nextafter: _of_the_type}
+    numpy.copysign: _sign_of, numpy.nextafter: _next_after, numpy.logical_and: _logic(numpy.bitwise_and),
+    numpy.logical_or: _logic(numpy.bitwise_or), numpy.positive: lambda record, x: x.copy()}
+
+# Those that take longer by themselves than in the other form.
+SLOW = {numpy.reciprocal, numpy.copysign, numpy.nextafter}
 
 
 def _all_bits(mask: Value, kind: Any) -> Value:

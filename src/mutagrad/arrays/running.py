@@ -139,7 +139,7 @@ def _any_order(ufunc: Any, a: Array) -> bool:
         return a.dtype.kind == "f" and ufunc in (np.add, np.maximum, np.minimum)
     size = np.abs(a)
     least, most = float(size.min()), float(size.max())
-    return 0 < least and most < inf and BLOCK * max(-log2(least), log2(most)) < _LARGEST
+    return least > 0 and most < inf and BLOCK * max(-log2(least), log2(most)) < _LARGEST
 
 
 def _scanned(ufunc: Any, block: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 from ..base.errors import MissingExtra
 from ..base.operands import Array
 from .compiled.expressions import Symbol, known_function
-from .numpy import clip, np
+from .numpy import choose, clip, np
 from .recorded import Value
 
 
@@ -45,7 +45,7 @@ def _find(name: str) -> Any:
 def erf(a: Array) -> Any:
     if isinstance(a, Symbol):
         return known_function("erf", a)
-    if (type(a) is np.ndarray or a.__class__ is Value) and a.dtype.char == "f" and a.size >= _FEW:
+    if _are_many(a):
         return _erf_of_many(a)
     return np.asarray(_find("erf")(a)).astype(a.dtype, copy=False)
 
@@ -57,6 +57,10 @@ _ABOVE = (-2.72614225801306e-10, 2.77068142495902e-8, -2.10102402082508e-6, -5.6
 _BELOW = (-1.45660718464996e-5, -2.13374053278905e-4, -1.68282697438203e-3, -7.37332916720468e-3, -1.42647390514189e-2)
 
 
+def _are_many(a: Array) -> bool:
+    return (type(a) is np.ndarray or isinstance(a, Value)) and a.dtype.char == "f" and a.size >= _FEW
+
+
 def _erf_of_many(a: Array) -> Any:
     """The same in a tenth of the time that SciPy's takes, element by element."""
     a = clip(a, -4, 4)
@@ -65,6 +69,33 @@ def _erf_of_many(a: Array) -> Any:
     found *= a
     found /= polynomial(_BELOW, squares)
     return found
+
+
+# Those of erfc that compiled loops have, see scalars.py: up to 1, to 2, and beyond.
+_NEAR = (7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2, 1.128358514861418e-1,
+         -3.761262582423300e-1, 1.128379165726710)
+_MIDDLE = (2.326819970068386e-2, -1.387039388740657e-1, 3.687424674597105e-1, -5.824733027278666e-1,
+           6.210004621745983e-1, -4.944515323274145e-1, 3.404879937665872e-1, -2.741127028184656e-1,
+           5.638259427386472e-1)
+_OUTER = (-1.047766399936249e+1, 1.297719955372516e+1, -7.495518717768503, 2.921019019210786, -1.015265279202700,
+          4.218463358204948e-1, -2.820767439740514e-1, 5.641895067754075e-1)
+
+
+def _erfc_of_many(a: Array) -> Any:
+    """The same in a fraction of the time that SciPy's takes; exp(-a * a) in two factors, of which one is exact."""
+    size = np.abs(a)
+    far = clip(size, 1, 14)
+    share = 1 / far
+    square = share * share
+    high = (far.view(np.int32) & np.int32(-4096)).view(np.float32)
+    tail = np.exp(high * -high) * np.exp((high - far) * (far + high)) * share
+    tail *= choose(size < 2, polynomial(_MIDDLE, square), polynomial(_OUTER, square))
+    near = clip(a, -1, 1)
+    square = near * near
+    wide = near.astype(np.float64)  # what is left of 1 would show how a product is rounded
+    erf = wide * (_NEAR[-1] + wide * wide * polynomial(_NEAR[:-1], square))
+    found = choose(size < 1, (1 - erf).astype(np.float32), choose(a > 0, tail, 2 - tail))
+    return choose(a == a, choose(a < 14, found, np.float32(0)), a)
 
 
 def polynomial(coefficients: tuple[float, ...], x: Array) -> Any:
@@ -80,6 +111,8 @@ def polynomial(coefficients: tuple[float, ...], x: Array) -> Any:
 def erfc(a: Array) -> Any:
     if isinstance(a, Symbol):
         return known_function("erfc", a)
+    if _are_many(a):
+        return _erfc_of_many(a)
     return np.asarray(_find("erfc")(a)).astype(a.dtype, copy=False)
 
 

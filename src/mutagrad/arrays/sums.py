@@ -12,16 +12,17 @@ from math import prod
 from typing import Any
 
 from ..base.operands import Array
-from . import parallel as large
+from . import parallel as large, sizes
 from .blas import times_vector
 from .compiled import reductions
-from .kinds import is_frozen, is_plain
+from .kinds import is_frozen, is_plain, raw
 from .numpy import np
-from .sizes import LARGE, SHARED
+from .sizes import LARGE
 
 GROUP = 128  # elements that are added one after the other: then rounding shows in the last bit or two
 FEW = 32  # so few are added in any order
 MANY = 4096  # elements from which a faster way than NumPy's is worth looking for
+PLENTIFUL = sizes.MANY  # elements from which sums of rows are worth several threads
 
 
 def add(a: Array, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None) -> Any:
@@ -51,9 +52,9 @@ def add(a: Array, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = No
 def _complex_rows(a: Array, start: int, end: int) -> Any:
     """Sum rows of complex numbers; None where that is no product: multiplied by one, inf becomes inf and nan."""
     n = prod(a.shape[start:])
-    if end != a.ndim or start == 0 or not FEW < n <= 2 * PIECE or not a.flags.c_contiguous:
+    if end != a.ndim or start == 0 or not FEW < n <= 2 * PIECE or not a.flags.c_contiguous or not is_plain(a):
         return None
-    found = times_vector(a.reshape(-1, n), np.ones(n, a.dtype))
+    found = times_vector(a.reshape(-1, n), raw.ones(n, a.dtype))
     return found if np.isfinite(found).all() else None
 
 
@@ -102,7 +103,7 @@ def _without_gaps(a: Array, dims: list[int]) -> Any:
     if inner in dims:
         if a.strides[inner] == a.itemsize and FEW < a.shape[inner] <= 2 * PIECE and is_plain(a):
             rows = np.moveaxis(a, inner, -1)
-            found = np.vecdot(rows, np.ones(rows.shape[-1], a.dtype)).astype(np.float64)
+            found = np.vecdot(rows, raw.ones(rows.shape[-1], a.dtype)).astype(np.float64)
             return np.ascontiguousarray(np.expand_dims(found, inner))
         return np.add.reduce(a, inner, a.dtype, keepdims=True).astype(np.float64, "C")
     d = max(dims, key=lambda d: a.shape[d])
@@ -149,8 +150,8 @@ def _along(a: Array) -> Any:
     rows, n = a.shape
     if rows == 1:
         return large.total(a)
-    if a.size >= SHARED and n >= 2 * FEW and (found := reductions.reduce("sum", a, (1,))) is not None:
-        return found  # BLAS's threads, for as many, take longer to wake than to add
+    if a.size >= PLENTIFUL and n >= 2 * FEW and (found := reductions.reduce("sum", a, (1,))) is not None:
+        return found  # of fewer BLAS is as quick on one thread as two threads are
     if n <= 2 * PIECE:  # in several sums side by side, as along a row BLAS and einsum both do
         return times_vector(a, np.ones(n, a.dtype))
     each = _divisor(n)
@@ -177,7 +178,7 @@ def row_sums(a: Array, b: Array | None = None) -> Any:
     by_blas = type(a) is np.ndarray and n > FEW  # which adds in more sums side by side than einsum
     if n <= PIECE or by_blas and n <= 2 * PIECE:
         if by_blas:
-            return np.vecdot(a, np.ones(n, a.dtype) if b is None else b)
+            return np.vecdot(a, raw.ones(n, a.dtype) if b is None else b)
         return np.einsum("...i->...", a) if b is None else np.einsum("...i,...i->...", a, b)
     head = n // PIECE * PIECE
     parts: list[Any] = [v if v is None else v[..., :head].reshape(*v.shape[:-1], -1, PIECE) for v in (a, b)]
@@ -188,7 +189,7 @@ def row_sums(a: Array, b: Array | None = None) -> Any:
 def column_sums(a: Array, factors: Array | None = None) -> Any:
     """Sum the rows of a matrix, each times its factor, if given, in double."""
     n = len(a)
-    factors = np.ones(n, a.dtype) if factors is None else factors.astype(a.dtype, copy=False)
+    factors = raw.ones(n, a.dtype) if factors is None else factors.astype(a.dtype, copy=False)
     groups = n // GROUP
     if groups < 2 or a.dtype.char == "d":
         return np.matmul(factors, a).astype(np.float64)

@@ -207,7 +207,7 @@ def in_steps(count: int, step: int, work: Callable[[slice], Any], threads: bool 
         return [work(slice(start, min(start + step, part.stop))) for start in range(part.start, part.stop, step)]
 
     if not threads or count <= 1:
-        return span(slice(0, count))
+        return silent().run(span, slice(0, count))
     return [found for part in in_spans(count, span) for found in part]
 
 

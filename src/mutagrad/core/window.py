@@ -126,7 +126,7 @@ def are_apart(windows: Sequence[Any], itemsize: int) -> bool:
     """
     if any(w.__class__ is int or w[3] is not None for w in windows):
         return False
-    if _follow(extent(*w[:3], itemsize) for w in windows):
+    if _follow(extent(w[0], w[1], w[2], itemsize) for w in windows):
         return True
     strides = windows[0][2]
     if not strides or any(w[2] != strides for w in windows):

@@ -6,12 +6,11 @@ period of M points is a symmetric window of M + 1 points without its last.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import pi, sqrt
+from math import isqrt, pi, sqrt
 from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silenced
-from ...arrays.parallel import evaluate
 from ...arrays.sums import MANY
 from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, may_need_much
@@ -57,8 +56,14 @@ def _positive(name: str, what: str, value: float) -> float:
     return value
 
 
-def _cos(t: Array) -> Any:
-    return evaluate(np.cos, (t,), (), t.shape, t.dtype) if t.size >= MANY else np.cos(t)
+def _cos(step: float, count: int) -> Any:
+    """The cosines of so many multiples of a step: of many the sums of those of a few, as of hours and minutes."""
+    if count < MANY:
+        return np.cos(step * np.arange(count))
+    minutes = isqrt(count)
+    hour, minute = step * minutes * np.arange(-(-count // minutes)), step * np.arange(minutes)
+    found = np.multiply.outer(np.cos(hour), np.cos(minute)) - np.multiply.outer(np.sin(hour), np.sin(minute))
+    return found.reshape(-1)[:count]
 
 
 def _cosines(M: int, coefficients: Iterable[float], sym: bool) -> Any:
@@ -66,10 +71,11 @@ def _cosines(M: int, coefficients: Iterable[float], sym: bool) -> Any:
     if M == 1:
         return np.ones(1)
     steps = _steps(M, sym)
-    t = 2 * pi / steps * np.arange(steps // 2 + 1)
+    count = steps // 2 + 1
     first, *others = map(number, coefficients)
-    found = sum(((-1) ** i * a * _cos(i * t) for i, a in enumerate(others, 1)), np.full(t.size, float(first)))
-    return np.concatenate([found, found[steps - t.size::-1]])[:M]  # the way back is the way there
+    found = sum(((-1) ** i * a * _cos(i * 2 * pi / steps, count) for i, a in enumerate(others, 1)),
+                np.full(count, float(first)))
+    return np.concatenate([found, found[steps - count::-1]])[:M]  # the way back is the way there
 
 
 def _triangle(M: int, sym: bool) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any
 
-from ...arrays import np
+from ...arrays import np, parallel as large
 from ...arrays.compiled import systems
 from ...arrays.compiled.library import rows_of
 from ...arrays.products import multiply
+from ...arrays.sums import GROUP
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -22,6 +23,8 @@ from ..shape.shape import expand, whole_dim
 
 FUNCTIONS = "cdist renorm"
 METHODS = "renorm renorm_"
+
+_SIDE = 64  # rows from which NumPy goes over all of them for one coordinate after the other
 
 
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Any:
@@ -77,9 +80,43 @@ def _by_loop(a: Array, b: Array, p: float) -> Any:
     return out
 
 
+def _by_coordinates(a: Array, b: Array, p: float) -> Any:
+    """Distances along one coordinate after the other, of some rows to all others: all differences would be many."""
+    columns = np.ascontiguousarray(b.T)
+    out = np.empty((len(a), len(b)), a.dtype)
+
+    def work(part: slice) -> None:
+        rows, total = a[part], out[part]
+        total[...] = 0
+        apart, power = np.empty_like(total), np.array(p, a.dtype)
+        exact: Any = 0.0
+        for k, column in enumerate(columns):
+            np.abs(np.subtract(rows[:, k, None], column, out=apart), out=apart)
+            if p == float("inf"):
+                np.maximum(total, apart, out=total)
+                continue
+            if p == 0:
+                np.not_equal(apart, 0, out=apart)
+            elif p != 1:
+                (np.square(apart, out=apart) if p == 2 else np.power(apart, power, out=apart))
+            np.add(total, apart, out=total)
+            if k % GROUP == GROUP - 1:  # more would show in the last bits
+                exact = exact + total.astype(np.float64)
+                total[...] = 0
+        np.add(total, exact, out=total, casting="same_kind")
+        if p not in (0, 1, float("inf")):
+            (np.sqrt(total, out=total) if p == 2 else np.power(total, 1 / power, out=total))
+
+    large.in_turn(len(a), len(b) * 2, work)
+    return out
+
+
 def _distances(a: Array, b: Array, p: float, fast: bool) -> Any:
     if (p != 2 or not fast) and (found := _by_loop(a, b, p)) is not None:
         return found
+    if ((p != 2 or not fast) and a.ndim == b.ndim == 2 and a.dtype is b.dtype and a.dtype.char in "fd"
+            and len(b) >= _SIDE and type(a) is type(b) is np.ndarray):
+        return _by_coordinates(a, b, p)
     if p == 2:
         return _euclidean(a, b, fast)
     apart = np.abs(a[..., :, None, :] - b[..., None, :, :])

@@ -86,8 +86,7 @@ def _divisible(name: str, function: Callable[..., Array]) -> Any:
 def _trunc_quotient(a: Array, b: Array) -> Any:
     if a.dtype.kind == "f":
         return np.trunc(a / b)
-    quotient = np.floor_divide(a, b)
-    return np.where((quotient < 0) & (quotient * b != a), quotient + 1, quotient)
+    return quotients.trunc_divide(a, b)
 
 
 def _power(a: Array, b: Array) -> Any:
@@ -190,7 +189,7 @@ def _sign(a: Array) -> Any:
         return a.copy()
     if a.dtype.kind != "f":
         return np.sign(a)
-    return ((a > 0).astype(np.int8) - (a < 0).astype(np.int8)).astype(a.dtype)
+    return (a > 0).astype(a.dtype) - (a < 0).astype(a.dtype)
 
 
 RAW.is_complex, RECORDED.is_complex = lambda a: a.dtype.kind == "c", lambda x: x._array.dtype.kind == "c"

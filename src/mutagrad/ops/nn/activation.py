@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ...arrays import np
+from ...arrays import np, parallel as large, pieces
 from ...arrays.compiled import gates
 from ...arrays.compiled.library import rows_of
 from ...arrays.kinds import is_plain
@@ -486,7 +486,19 @@ def _glu(a: Array, dim: int) -> Any:
         loop.share(len(rows), a.size, rows, found)
         return out
     before = (slice(None),) * dim
-    return a[before + (slice(n),)] * RAW.sigmoid(a[before + (slice(n, None),)])
+    first, second = a[before + (slice(n),)], a[before + (slice(n, None),)]
+    if a.dtype.char in "fd" and first.size >= large.LARGE and is_plain(a):
+        return large.evaluate(_gated, (first, second), (), first.shape, a.dtype)
+    return _gated(first, second)
+
+
+def _gated(a: Array, b: Array) -> Any:
+    return a * RAW.sigmoid(b)
+
+
+def _gated_back(a: Any, b: Any, g: Any) -> tuple[Any, Any]:
+    share = RAW.sigmoid(b)
+    return g * share, g * a * share * (1 - share)
 
 
 def _glu_rule(xp: Any, g: Any, x: Any, dim: int) -> Any:
@@ -497,6 +509,11 @@ def _glu_rule(xp: Any, g: Any, x: Any, dim: int) -> Any:
         out, slope = np.empty(rows.shape, x.dtype), g.reshape(len(rows), -1)
         loop.share(len(rows), x.size, rows, slope, out)
         return out.reshape(x.shape)
+    if rows is not None and g.dtype is x.dtype and x.dtype.char in "fd" and g.size >= large.LARGE and is_plain(g):
+        before, out = (slice(None),) * dim, np.empty(x.shape, x.dtype)
+        a, b, *slopes = (v[before + (part,)] for v in (x, out) for part in (slice(n), slice(n, None)))
+        if pieces.run(_gated_back, lambda given: _gated_back(*given), (a, b, g), None, slopes):
+            return out
     first, share = xp.narrow(x, dim, 0, n), xp.sigmoid(xp.narrow(x, dim, n, n))
     return xp.join([g * share, g * first * share * (1 - share)], dim)
 

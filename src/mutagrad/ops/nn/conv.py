@@ -13,11 +13,13 @@ the weight is a convolution, too, with samples and channels exchanged, and strid
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
 from ...arrays import np, parallel as large
 from ...arrays.blas import on_one_thread
+from ...arrays.copies import in_order
 from ...arrays.kinds import anywhere, window
 from ...base.errors import BadValue, DTypeError, ShapeError
 from ...base.operands import Array
@@ -25,7 +27,7 @@ from ...core.codegen import primitive
 from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import in_format_of, permute, reshape, squeeze, tensor_argument, unsqueeze
-from . import conv_inside, correlate
+from . import conv_inside, correlate, depthwise
 from .pad import pad_values
 from .resample import Ints, whole_numbers
 from .sliding import EVERY, Sizes, Windows, out_sizes, padded_image, windows, without_border
@@ -36,14 +38,19 @@ __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold",
     "unfold"]
 
-def _columns(image: Array, w: Windows) -> Any:
-    """(samples, channels, kernel elements, length); of a kernel of one element it is the image itself."""
+def _seen(image: Array, w: Windows) -> Any:
+    """(samples, channels, *kernel, *positions), a view."""
     item = image.itemsize
     n, c = image.shape[:2]
     tail, steps = ((w.length,), (1,)) if w.flat else (w.out, w.steps)
     strides = (*image.strides[:2], *(s * item for s in w.shifts), *(s * item for s in steps))
-    seen = window(image, (n, c, *w.kernel, *tail), image.dtype, 0, strides)
-    return np.ascontiguousarray(seen).reshape(n, c, prod(w.kernel), w.length)
+    return window(image, (n, c, *w.kernel, *tail), image.dtype, 0, strides)
+
+
+def _columns(image: Array, w: Windows) -> Any:
+    """(samples, channels, kernel elements, length); of a kernel of one element it is the image itself."""
+    seen = _seen(image, w)
+    return np.ascontiguousarray(seen).reshape(*seen.shape[:2], prod(w.kernel), w.length)
 
 
 def _add_columns(image: Array, columns: Array, w: Windows) -> None:
@@ -54,6 +61,19 @@ def _add_columns(image: Array, columns: Array, w: Windows) -> None:
     for k, place in enumerate(w.places):
         part = image[EVERY + place]
         np.add(part, columns[:, :, k], out=part)
+
+
+def _put_phases(image: Array, columns: Array, kernel: Sizes, stride: Sizes, dilation: Sizes) -> None:
+    """The same into an empty image, where columns go to every second place: all even ones are added up side by side."""
+    m, c, _, *out = columns.shape
+    phases = np.zeros((m, c, *stride, *(-(-n // s) for n, s in zip(image.shape[2:], stride))), columns.dtype)
+    for k, at in enumerate(product(*(range(0, n * d, d) for n, d in zip(kernel, dilation)))):
+        place = *(i % s for i, s in zip(at, stride)), *(slice(i // s, i // s + n) for i, s, n in zip(at, stride, out))
+        part = phases[EVERY + place]
+        np.add(part, columns[:, :, k], out=part)
+    for phase in product(*map(range, stride)):
+        target = image[EVERY + tuple(slice(r, None, s) for r, s in zip(phase, stride))]
+        target[...] = phases[EVERY + phase][EVERY + tuple(slice(n) for n in target.shape[2:])]
 
 
 def _cut(rows: Array, w: Windows) -> Any:
@@ -70,7 +90,7 @@ def _rows(images: Array, w: Windows) -> Any:
     if w.length == prod(w.out):
         return np.ascontiguousarray(images).reshape(n, c, w.length)
     rows = np.zeros((n, c, w.length), images.dtype)
-    _cut(rows, w)[...] = images
+    large.assign(_cut(rows, w), images)
     return rows
 
 
@@ -122,7 +142,7 @@ def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Size
         rows = out[part].reshape(m, o, w.length) if direct else np.empty((m, o, w.length), x.dtype)
         np.matmul(matrix, columns, out=rows.reshape(m, groups, -1, w.length))
         if not direct:
-            out[part] = _cut(rows, w)
+            large.assign(out[part], _cut(rows, w))
 
     _over_samples(n, x.shape[1] * prod(kernel) * w.length, work)
     return _added(out, bias)
@@ -141,15 +161,21 @@ def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding
         return found
     w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
     image = np.zeros((n, c, *w.padded), g.dtype)
+    if depthwise.is_depthwise(weight, groups):
+        depthwise.spread(_rows(g, w) if w.flat else g, weight, w, image)
+        return _added(in_order(without_border(image, w, size)), bias)
     matrix = np.ascontiguousarray(weight).reshape(groups, o // groups, -1).swapaxes(1, 2)
 
     def work(part: slice) -> None:
         m = part.stop - part.start
         columns = np.matmul(matrix, _rows(g[part], w).reshape(m, groups, -1, w.length))
-        _add_columns(image[part], columns, w)
+        if max(stride) > 1:
+            _put_phases(image[part], columns.reshape(m, c, -1, *w.out), kernel, stride, dilation)
+        else:
+            _add_columns(image[part], columns, w)
 
     _over_samples(n, c * prod(kernel) * w.length, work)
-    return _added(np.ascontiguousarray(without_border(image, w, size)), bias)
+    return _added(in_order(without_border(image, w, size)), bias)
 
 
 def _conv_weight(g: Array, x: Array, *settings: Any) -> Any:
@@ -169,6 +195,9 @@ def _sum_of_windows(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: S
         return found
     w = windows(x.shape[2:], kernel, stride, padding, dilation, g.shape[2:])
     image = padded_image(x, w)
+    if c == 1 and o == groups > 1:
+        seen = _seen(image, w) if w.flat else _columns(image, w)
+        return depthwise.by_weight(_rows(g, w), seen).reshape(o, c, *kernel)
 
     def work(part: slice) -> Any:
         m = part.stop - part.start

@@ -9,11 +9,19 @@ from math import prod
 from typing import Any
 
 from ...arrays import np, parallel as large
-from ...arrays.blas import on_one_thread
+from ...arrays.blas import SPREAD, on_one_thread
 from ...arrays.sums import channel_sums, column_sums, row_sums
 from ...base.operands import Array
 
 WIDE = 1024  # elements of a row from which NumPy does not copy what is repeated in each
+
+
+def _in_blocks(count: int, each: int, work: Callable[[slice], Any]) -> list[Any]:
+    """What `work` gives for blocks of so many items; its products with vectors are too small for BLAS's threads."""
+    if count * each < SPREAD:
+        return [work(slice(0, count))]
+    return on_one_thread(lambda _: large.in_turn(count, each, work, fixed=True))
+
 
 # --------------------------------------------------------------------------------------------------- groups of channels
 
@@ -44,7 +52,7 @@ def normalise_groups(x: Array, out: Array, weight: Any, bias: Any, shape: Sequen
         if b is not None:
             np.add(final[part], b, out=final[part])
 
-    large.in_turn(samples, groups * n, work, fixed=True)
+    _in_blocks(samples, groups * n, work)
 
 
 def reverse_groups(g: Array, x: Array, weight: Any, gx: Any, shape: Sequence[int], centred: bool, mean: Array,
@@ -70,7 +78,8 @@ def reverse_groups(g: Array, x: Array, weight: Any, gx: Any, shape: Sequence[int
             np.subtract(source[part], mean[part, :, None], out=block)
         centre = block if centred else source[part]
         scratch = np.multiply(centre, q)
-        along, level = in_channels(scratch), in_channels(q) if centred or wanted[2] else None
+        along: Any = in_channels(scratch)
+        level: Any = in_channels(q) if centred or wanted[2] else None
         sums = (_over_samples(along, steep) if wanted[1] else None, _over_samples(level) if wanted[2] else None)
         if target is not None:
             slope = (row_sums(along, w) * steep * steep / n).astype(kind, copy=False)
@@ -82,7 +91,7 @@ def reverse_groups(g: Array, x: Array, weight: Any, gx: Any, shape: Sequence[int
             np.multiply(scratch, steep[..., None], out=block)
         return sums
 
-    parts = on_one_thread(lambda _: large.in_turn(samples, groups * n, work, fixed=True))
+    parts = _in_blocks(samples, groups * n, work)
     return [_added([p[k] for p in parts], g, groups * channels) if wanted[k + 1] else None for k in (0, 1)]
 
 
@@ -210,7 +219,7 @@ def _column_totals(shape: Sequence[int], function: Callable[..., Array], *arrays
     def work(part: slice) -> Any:
         return column_sums(function(*[a[part] if a.ndim > 1 else a for a in seen]))
 
-    parts = on_one_thread(lambda _: large.in_turn(samples // together, together * channels, work, fixed=True))
+    parts = _in_blocks(samples // together, together * channels, work)
     return np.add.reduce(np.stack(parts).reshape(-1, channels), 0)
 
 
@@ -231,4 +240,4 @@ def _by_channel(shape: Sequence[int], work: Callable[[slice], None]) -> None:
     def block(part: slice) -> None:
         work(slice(part.start * together, min(part.stop * together, channels)))
 
-    large.in_turn(blocks, samples * together * inner, block, fixed=True)
+    _in_blocks(blocks, samples * together * inner, block)

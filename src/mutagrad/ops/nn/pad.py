@@ -16,7 +16,8 @@ from ...core.number import number
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import clone, goes_along_channels, in_format_of, movedim, permute, reshape, tensor_argument
 from . import planes
-from .resample import Taps, resample_behind_channels, whole_numbers
+from .resample import resample_behind_channels, whole_numbers
+from .taps import Taps
 
 FUNCTIONS = "channel_shuffle constant_pad_nd native_channel_shuffle pixel_shuffle pixel_unshuffle"
 
@@ -37,8 +38,8 @@ def _constant(a: Array, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
         out[...] = value
     else:  # what is around it alone: the slabs before and after along each dimension
         for d, s in enumerate(inner):
-            out[(*inner[:d], slice(0, s.start))] = value
-            out[(*inner[:d], slice(s.stop, None))] = value
+            out[inner[:d] + (slice(0, s.start),)] = value
+            out[inner[:d] + (slice(s.stop, None),)] = value
     large.assign(out[inner], a[kept])
     return out
 

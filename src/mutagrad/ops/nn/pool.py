@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, check_range, pick, remembered
+from ...arrays.kinds import anywhere, check_range, is_plain, pick, remembered
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.modes import mode
 from ...base.operands import Array
@@ -23,6 +23,7 @@ from ..reduce.reductions import mean_dims
 from ..select.selecting import gather, scatter
 from ..shape.shape import goes_along_channels, in_format_of, movedim, reshape, squeeze, tensor_argument, unsqueeze
 from . import planes
+from .largest import largest_alone, largest_between, largest_between_alone
 from .resample import Ints, mean_taps, resample, resample_behind_channels, whole_numbers
 from .sliding import EVERY, Sizes, Windows, padded_image, windows, without_border
 
@@ -102,51 +103,6 @@ def _as_images(result: Tensor) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------- the largest
 
-def _largest(a: Array, w: Windows) -> tuple[Any, Any]:
-    """The largest in each window, and which kernel element it lies under: the first of several, the last nan.
-
-    One dimension after the other, the last one first: fewer and longer steps than over all kernel elements.
-    """
-    if (found := planes.largest(a, w)) is not None:
-        return found
-    lowest = -np.inf if a.dtype.kind in "fV" else np.iinfo(a.dtype).min
-    image = best = padded_image(a, w, lowest)
-    where = np.zeros((1,) * a.ndim, np.uint8 if len(w.places) <= 256 else np.int32)
-    number = 1
-    for d in reversed(range(a.ndim - 2)):
-        best, where = _largest_along(best, where, w, d, number)
-        number *= w.kernel[d]
-    if a.dtype.kind in "fV" and anywhere(np.isnan(best)):
-        for k, place in enumerate(w.places):
-            where[np.isnan(image[EVERY + place])] = k
-    if w.padded != a.shape[2:] and anywhere(nothing := best == lowest):  # the border is not to be picked
-        real = padded_image(np.ones((1, 1, *a.shape[2:]), bool), w, False)
-        for k, place in reversed(list(enumerate(w.places))):
-            where[nothing & real[EVERY + place]] = k
-    return best, where
-
-
-RAW.largest_in_windows = _largest
-
-
-def _largest_along(values: Array, where: Array, w: Windows, d: int, number: int) -> tuple[Any, Any]:
-    """The same along one dimension; `number` is what a step along it adds to the number of a kernel element."""
-    shift, step = w.shifts[d] // prod(w.padded[d + 1:]), w.steps[d] // prod(w.padded[d + 1:])
-    span = step * (w.out[d] - 1) + 1
-    places = [(slice(None),) * (d + 2) + (slice(k * shift, k * shift + span, step),) for k in range(w.kernel[d])]
-    best = values[places[0]].copy()
-    known = where.shape == values.shape
-    at = where[places[0]].copy() if known else np.zeros(best.shape, where.dtype)
-    for k, place in enumerate(places[1:], 1):
-        part = values[place].copy()  # two steps on what is contiguous take less time than one on what is not
-        better = part > best
-        np.maximum(part, best, out=best)
-        found = where.dtype.type(k * number)
-        # Later ones have larger numbers; a mask takes ten times as long.
-        np.maximum(at, (where[place] + found if known else found) * better, out=at)
-    return best, at
-
-
 @remembered(64)
 def window_origins(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes) -> tuple[Any, Any]:
     """In the flat image: where each window begins, and how far from there each kernel element lies."""
@@ -215,9 +171,8 @@ def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
     def finished(result: Tensor) -> Any:
         return _as_images(result) if deep else in_format_of(input, _unbatched(result, input, n))
 
-    if (not indices and (x._storage.writer is None or not mode.grad)
-            and (best := planes.largest_alone(x._array, w)) is not None):
-        return finished(make(best))
+    if not indices and (x._storage.writer is None or not mode.grad) and is_plain(x._array):
+        return finished(make(largest_alone(x._array, w)))
     found, where = RAW.largest_in_windows(x._array, w)
     values = finished(max_pool_values(x, where, settings, None, found))
     if not indices:
@@ -352,7 +307,9 @@ def _adaptive_max_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
     if prod(spans) <= 256 and all(m % out == 0 for m, out in zip(x._array.shape[2:], sizes)):  # windows side by side
         return _max_pool(name, n, input, spans, spans, 0, 1, False, indices)
     positions = [mean_taps(m, out).positions for m, out in zip(x._array.shape[2:], sizes)]
-    where = planes.largest_between(x._array, positions)
+    if not indices and (x._storage.writer is None or not mode.grad) and is_plain(x._array):
+        return in_format_of(input, _unbatched(make(largest_between_alone(x._array, positions)), input, n))
+    where = largest_between(x._array, positions)
     if where is None:
         found = _largest_of(x, positions, n, input, indices)
     else:

@@ -3,16 +3,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from math import floor, isfinite, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...arrays import np
 from ...arrays.compiled import images
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import is_plain, remembered
-from ...arrays.numpy import silenced
-from ...arrays.parallel import assign, is_finite
+from ...arrays.numpy import silently
+from ...arrays.parallel import is_finite
 from ...base.docstrings import with_example
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import RECORDED as RECORDING, call_with
@@ -37,14 +36,15 @@ from ..shape.shape import (
     transpose,
     unsqueeze,
 )
-from . import planes
+from . import planes, sampling
 from .corners import read_corners, write_corners
+from .sampling import turns
+from .taps import Taps, along
 
 FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
-_FEW = 32  # positions of a border that are copied one by one
 Ints = int | Sequence[int]  # one number for all dimensions, or one for each
 
 
@@ -62,142 +62,13 @@ def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
 
 # ---------------------------------------------------------------------------------------------- one dimension at a time
 
-class _Border(NamedTuple):
-    """Of a dimension that is an old one with something around it: where that part begins, in the new and in the old
-    one, how long it is, and of the other positions which one of the old ones they are copies of."""
-
-    start: int
-    first: int
-    length: int
-    others: tuple[tuple[int, int], ...]
-
-
-def _border_of(at: Array) -> _Border | None:
-    """What positions are, if they are that, and the others are few and copies of what is in the middle."""
-    ends = [0, *(np.flatnonzero(np.diff(at) != 1) + 1), len(at)]
-    length, start = max((stop - start, -start) for start, stop in pairwise(ends))
-    start = -start
-    first = int(at[start]) if length else 0
-    others = tuple((j, int(at[j])) for j in (*range(start), *range(start + length, len(at))))
-    if len(others) > min(_FEW, length) or not all(first <= j < first + length for _, j in others):
-        return None
-    return _Border(int(start), first, int(length), others)
-
-
-class Taps:
-    """What each position along a new dimension is made of: positions of the old one, and weights (None for a copy).
-
-    Rows of taps, not a matrix: what a result is not made of must not reach it, even if that is nan. `counts` says how
-    many of them a row has; what stands after these has weight zero.
-    """
-
-    def __init__(self, size: int, positions: Array, weights: Array | None, counts: Array | None = None) -> None:
-        self.size, self.positions, self.weights = size, positions, weights
-        self.counts = np.full(len(positions), positions.shape[1]) if counts is None else counts
-        self._transposed: Taps | None = None
-        self.border = call_with({"kind": None}, _border_of, positions[:, 0]) if weights is None else None
-        self.back_from: _Border | None = None  # what its adjoint is
-
-    @property
-    def transposed(self) -> Taps:
-        """The taps of the adjoint: which results an old position went into, and how much of it."""
-        if self._transposed is None:
-            self._transposed = call_with({"kind": None}, self._transpose)
-            self._transposed._transposed = self
-            self._transposed.back_from = self.border
-        return self._transposed
-
-    def _transpose(self) -> Taps:
-        n, each = self.positions.shape
-        sources, results = self.positions.reshape(-1), np.repeat(np.arange(n), each)
-        weights = np.ones(sources.size) if self.weights is None else self.weights.reshape(-1)
-        real = weights != 0
-        sources, results, weights = sources[real], results[real], weights[real]
-        order = np.argsort(sources, kind="stable")
-        sources, results, weights = sources[order], results[order], weights[order]
-        counts = np.bincount(sources, minlength=self.size)
-        column = np.arange(sources.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        shape = self.size, max(int(counts.max(initial=0)), 1)
-        places, parts = np.zeros(shape, np.int64), np.zeros(shape)
-        places[sources, column], parts[sources, column] = results, weights
-        unused = np.arange(shape[1]) >= counts[:, None]
-        first = np.where(counts > 0, places[:, 0], np.arange(self.size).clip(0, max(n - 1, 0)))
-        places = np.where(unused, first[:, None], places)
-        return Taps(n, places, parts, counts)
-
-
-def _surrounded(a: Array, dim: int, shape: tuple[int, ...], border: _Border) -> Array:
-    """Copies of what stands in the middle put around it: all of that at once, the others one by one."""
-    out: Array = np.empty(shape, a.dtype)
-    start, first, length, others = border
-    assign(_part(out, dim, start, length), _part(a, dim, first, length))
-    for new, old in others:
-        _part(out, dim, new, 1)[...] = _part(a, dim, old, 1)
-    return out
-
-
-def _gathered(g: Array, dim: int, shape: tuple[int, ...], border: _Border) -> Array:
-    """The adjoint of that."""
-    out: Array = np.empty(shape, g.dtype)
-    start, first, length, others = border
-    assign(_part(out, dim, first, length), _part(g, dim, start, length))
-    for low, high in ((0, first), (first + length, shape[dim])):
-        _part(out, dim, low, high - low)[...] = 0
-    for new, old in others:
-        part = _part(out, dim, old, 1)
-        np.add(part, _part(g, dim, new, 1), out=part)
-    return out
-
-
-def _part(a: Array, dim: int, start: int, length: int) -> Any:
-    return a[(slice(None),) * dim + (slice(start, start + length),)]
-
-
-def _along(a: Array, dim: int, taps: Taps) -> Any:
-    shape = (*a.shape[:dim], len(taps.positions), *a.shape[dim + 1:])
-    if taps.border is not None and is_plain(a):
-        return _surrounded(a, dim, shape, taps.border)
-    if taps.back_from is not None and is_plain(a):
-        return _gathered(a, dim, shape, taps.back_from)
-    if taps.weights is None:
-        return a.take(taps.positions[:, 0], dim)
-    if not taps.size:
-        return np.zeros(shape, a.dtype)
-    weights = taps.weights.astype(a.dtype)
-    inner, each = prod(a.shape[dim + 1:]), weights.shape[1]
-    two = inner == 1 and each == 2
-    if (taps.counts < each).any() and not is_finite(a):
-        return _along_each(a, dim, taps, weights)
-    if (loop := planes.loop_for(images.weigh_two if two else images.weigh, a := planes.ordered(a))) is not None:
-        out = np.empty(shape, a.dtype)
-        sides = prod(a.shape[:dim]), -1, *(() if two else (inner,))
-        given = a.reshape(sides), taps.positions, weights, out.reshape(sides)
-        loop.share(sides[0], out.size * each, *given)
-        return out
-    weights = weights.reshape(*weights.shape, *(1,) * (a.ndim - dim - 1))
-    out = a.take(taps.positions[:, 0], dim) * weights[:, 0]
-    for k in range(1, each):
-        out += a.take(taps.positions[:, k], dim) * weights[:, k]
-    return out
-
-
-def _along_each(a: Array, dim: int, taps: Taps, weights: Array) -> Any:
-    """The same with no more taps than there are: zero times what is not finite would be nan."""
-    out = np.zeros((*a.shape[:dim], len(weights), *a.shape[dim + 1:]), a.dtype)
-    for k in range(weights.shape[1]):
-        there, = np.nonzero(taps.counts > k)
-        factors = weights[there, k].reshape(-1, *(1,) * (a.ndim - dim - 1))
-        out[(slice(None),) * dim + (there,)] += a.take(taps.positions[there, k], dim) * factors
-    return out
-
-
 def _picked(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Any | None:
     """Copies along the last three dimensions in one loop; None if there is none for them."""
     if not choice.on or any(taps.weights is not None for _, taps in maps):
         return None
-    along = {dim: taps.positions.reshape(-1) for dim, taps in maps}
-    shape = tuple(len(along[d]) if d in along else n for d, n in enumerate(a.shape))
-    places = [along[d] if d in along else np.arange(n) for d, n in enumerate(a.shape)][-3:]
+    at = {dim: taps.positions.reshape(-1) for dim, taps in maps}
+    shape = tuple(len(at[d]) if d in at else n for d, n in enumerate(a.shape))
+    places = [at[d] if d in at else np.arange(n) for d, n in enumerate(a.shape)][-3:]
     return planes.fill(images.pick, a, shape, *[np.zeros(1, np.intp)] * (3 - len(places)), *places)
 
 
@@ -207,7 +78,7 @@ def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Array:
     if (found := _picked(a, maps)) is not None:
         return found
     for dim, taps in maps:
-        a = _along(a, dim, taps)
+        a = along(a, dim, taps)
     return a
 
 
@@ -431,20 +302,12 @@ def _pixels(coordinate: Tensor, n: int, align: bool) -> Tensor:
     return (coordinate + 1) * ((n - 1) / 2) if align else ((coordinate + 1) * n - 1) * 0.5
 
 
-@silenced
-def _turns(distance: Array, span: float) -> tuple[Any, Any]:
-    """Of positions reflected at the ends of a span: the sign that they get, and from where they are counted then."""
-    turns = np.floor(np.abs(distance) / span)
-    even = turns % 2 == 0
-    return np.where(distance < 0, -1, 1) * np.where(even, 1, -1), np.where(even, -turns * span, (turns + 1) * span)
-
-
 def _mirrored(at: Tensor, n: int, align: bool) -> Any:
     """Positions outside reflected at the borders as often as it takes; slopes change sign with each."""
     low, span = (0.0, n - 1.0) if align else (-0.5, float(n))
     if span <= 0:
         return at * 0
-    sign, start = _turns(at._array - low, span)
+    sign, start = silently(turns, at._array - low, span)
     return (at - low) * _constant(sign, at) + _constant(start + low, at)
 
 
@@ -512,8 +375,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     _check_grid(input, grid, mode, padding_mode)
     if align_corners is None:
         _warn_of_corners("grid_sample")
-    if mode != "bicubic" and input._array.ndim == 4 and grid._array.size and is_plain(grid._array) and (
-            planes.loop_for(images.sample, input._array)) is not None:
+    if mode != "bicubic" and input._array.dtype.char in "fd" and grid._array.size and (
+            is_plain(input._array, grid._array)):
         return _sampled(input, grid, mode, padding_mode, bool(align_corners))
     return _by_corners(input, grid, mode, padding_mode, bool(align_corners))
 
@@ -551,16 +414,19 @@ def _corners(dims: Sequence[Sequence[tuple[Any, Any, Any]]], sizes: Sequence[int
     return weights, np.where(exist, places, -1)
 
 
-# All of that in one loop, for finite numbers.
+# All of that at once, for finite numbers: by a compiled loop, or by NumPy.
 
 def _points(grid: Array) -> Any:
     return planes.usable(grid).reshape(len(grid), -1, 2)
 
 
 def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
-    loop = planes.loop_for(images.sample, a) if is_finite(a) else None
-    if loop is None:
+    if not (is_plain(a, grid) and is_finite(a)):
         return _by_corners(make(a), make(grid), method, border, align)._array
+    if a.ndim > 4 or (loop := planes.loop_for(images.sample, a)) is None:
+        if not is_finite(grid):
+            return _by_corners(make(a), make(grid), method, border, align)._array
+        return call_with({"kind": None}, sampling.sample, a, grid, method == "nearest", border, align)
     out = np.empty((*a.shape[:2], *grid.shape[1:3]), a.dtype)
     given = a, _points(grid), method == "nearest", _BORDERS.index(border), align, out.reshape(*a.shape[:2], -1)
     loop.share(grid.size // 2, 4 * out.size, *given)
@@ -569,10 +435,11 @@ def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any
 
 def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, border: str, align: bool) -> Any:
     """The gradient by the images."""
-    out = np.zeros(shape, g.dtype)
-    loop = planes.loop_for(images.sample_back, out) if is_finite(g) and is_finite(grid) else None
-    if loop is None:
+    if not (is_plain(g, grid) and is_finite(g) and is_finite(grid)):
         return _recorded_images(make(g), make(grid), shape, method, border, align)._array
+    out = np.zeros(shape, g.dtype)
+    if out.ndim > 4 or (loop := planes.loop_for(images.sample_back, out)) is None:
+        return call_with({"kind": None}, sampling.sample_images, g, grid, shape, method == "nearest", border, align)
     given = (planes.usable(g).reshape(*shape[:2], -1), out, _points(grid), method == "nearest",
              _BORDERS.index(border), align, False, np.zeros((0, 0, 0), g.dtype))
     loop.share(len(out), 8 * g.size, *given)
@@ -581,7 +448,10 @@ def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, b
 
 def _sample_grid(g: Array, a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
     """The gradient by the grid."""
-    loop = planes.loop_for(images.sample_back, a) if is_finite(g) and is_finite(a) else None
+    finite = is_plain(g, a, grid) and is_finite(g) and is_finite(a)
+    loop = planes.loop_for(images.sample_back, a) if finite and a.ndim == 4 else None
+    if loop is None and finite and is_finite(grid) and method != "nearest":
+        return call_with({"kind": None}, sampling.sample_grid, g, a, grid, border, align)
     if loop is None:
         there = make(grid).requires_grad_()
         return call_with(RECORDING, _recorded_grid, make(g), make(a), there, method, border, align)._array

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ...arrays import np
 from ...arrays.kinds import remembered
+from ...arrays.parallel import assign
 from ...base.operands import Array
 
 Sizes = tuple[int, ...]
@@ -58,7 +59,7 @@ def padded_image(a: Array, w: Windows, fill: float = 0) -> Any:
     if a.shape[2:] == w.padded:
         return np.ascontiguousarray(a)
     out = np.full((*a.shape[:2], *w.padded), fill, a.dtype)
-    out[_inside(w, a.shape[2:])] = a
+    assign(out[_inside(w, a.shape[2:])], a)
     return out
 
 

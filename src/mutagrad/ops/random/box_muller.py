@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...arrays import pieces
 from ...arrays.compiled import draws as compiled_draws, rejection
 from ...arrays.compiled.library import find_for
 from ...arrays.kinds import raw as np
@@ -22,6 +23,7 @@ from ...arrays.numpy import choose
 from ...arrays.threads import in_steps
 
 GROUP = 16
+FEW = 64  # groups that are not worth pieces
 STEP = 1 << 12  # groups that are turned into normal numbers at a time, while they are in the cache
 
 _LOGARITHM = (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
@@ -62,11 +64,9 @@ def _halves(x: Any) -> tuple[Any, Any]:
 
 def _polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
     """Horner's rule in single precision, each step rounded once; x is given as doubles that are floats."""
-    found = np.full(x.shape, np.float32(coefficients[0]), np.float64)
+    found = float(np.float32(coefficients[0]))
     for c in coefficients[1:]:
-        found *= x
-        found += float(np.float32(c))
-        found = _single(found)
+        found = _single(found * x + float(np.float32(c)))
     return found
 
 
@@ -114,15 +114,15 @@ def sine_and_cosine(x: Any) -> tuple[Any, Any]:
     return up.view(np.float32), along.view(np.float32)
 
 
-def singles(uniform: Any, mean: float, std: float) -> Any:
-    """Groups of 16 floats, of rows (2, 8)."""
-    radius = np.sqrt(_MINUS_TWO * logarithm(_ONE - uniform[:, 0]))
-    sine, cosine = sine_and_cosine(_TURN * uniform[:, 1])
-    found = np.stack([radius * cosine, radius * sine], 1)
-    mean, std = float(np.float32(mean)), float(np.float32(std))
-    if mean or std != 1:
-        found = (found.astype(np.float64) * std + mean).astype(np.float32)
-    return found
+def singles(first: Any, second: Any, mean: float, std: float) -> tuple[Any, Any]:
+    """Two normal floats of two uniform ones."""
+    radius = np.sqrt(_MINUS_TWO * logarithm(_ONE - first))
+    sine, cosine = sine_and_cosine(_TURN * second)
+    return _spread_singles(radius * cosine, mean, std), _spread_singles(radius * sine, mean, std)
+
+
+def _spread_singles(normal: Any, mean: float, std: float) -> Any:
+    return normal if not mean and std == 1 else (normal.astype(np.float64) * std + mean).astype(np.float32)
 
 
 def doubles(uniform: Any, mean: float, std: float) -> Any:
@@ -138,12 +138,16 @@ def turn_to_normal(numbers: Any, mean: float, std: float) -> None:
     if (loop := find_for(compiled_draws.normals, numbers)) is not None:
         loop.share(len(groups), numbers.size, groups, float(np.float32(mean)), float(np.float32(std)))
         return
-    turn = doubles if numbers.dtype == np.float64 else singles
+    if numbers.dtype == np.float64:
+        def work(part: slice) -> None:
+            groups[part] = doubles(groups[part], mean, std)
 
-    def work(part: slice) -> None:
-        groups[part] = turn(groups[part], mean, std)
-
-    in_steps(len(groups), STEP, work, len(groups) >= 2 * STEP)
+        in_steps(len(groups), STEP, work, len(groups) >= 2 * STEP)
+        return
+    given = groups[:, 0].copy(), groups[:, 1].copy(), float(np.float32(mean)), float(np.float32(std))
+    parts = [groups[:, 0], groups[:, 1]]
+    if len(groups) < FEW or not pieces.run(singles, lambda given: singles(*given), given, None, parts):
+        parts[0][...], parts[1][...] = singles(*given)
 
 
 def pairs(uniform: Any) -> Any:

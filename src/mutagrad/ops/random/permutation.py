@@ -33,20 +33,24 @@ def _together(steps: Any) -> Any:
     target = place.copy()
     target[:-1] += steps
     # Exchanges by the place that they take from, and for each place in their order.
-    found = np.sort(target * count + place)
-    turn, taken = found % count, found // count
+    bits = count.bit_length()
+    found = np.sort(target << bits | place)
+    turn, taken = found & (1 << bits) - 1, found >> bits
     again = taken[1:] == taken[:-1]
     before = np.full(count, -1)  # the exchange before that took from the same place
-    before[turn[1:][again]] = turn[:-1][again]
+    before[turn[1:]] = _either(again, turn[:-1], -1)
     last = np.full(count, -1)  # the exchange that put something at i, before i's own turn
-    ends = np.append(~again, True)
-    last[taken[ends]] = turn[ends]
-    own = last == place
-    last[own] = before[own]
-    stands = np.where(last < 0, place, last)  # from where what stands at i in its turn came there
+    last[taken] = turn  # of several the latest, which comes last
+    last = _either(last == place, before, last)
+    stands = _either(last < 0, place, last)  # from where what stands at i in its turn came there
     while True:
-        further = stands[stands]
+        further = stands.take(stands)
         if np.array_equal(further, stands):
             break
         stands = further
-    return np.where(before < 0, target, stands[before])
+    return _either(before < 0, target, stands[before])
+
+
+def _either(condition: Any, a: Any, b: Any) -> Any:
+    """As np.where, which guesses for each element."""
+    return b ^ ((a ^ b) & -condition.astype(np.int64))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...arrays import np, parallel as large, sums
 from ...arrays.compiled import library
-from ...arrays.copies import in_order
+from ...arrays.copies import copy_in_order, in_order
 from ...arrays.kinds import is_frozen
 from ...base.operands import Array
 from ...core.op import RAW
@@ -64,6 +64,7 @@ def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims:
         work(dim if dims == 1 else tuple(range(dim, end)), *arrays, out)
         return out
     outer, n, inner = product(shape[:dim]), product(shape[dim:end]), product(shape[end:])
+    arrays = tuple([a if a.flags.c_contiguous else copy_in_order(a) for a in arrays])
     cubes = [a.reshape(outer, product(a.shape[dim:end]), *((inner,) if inner > 1 else ())) for a in (*arrays, out)]
     if inner == 1 and n <= SHORT:
         large.in_turn(outer, n, lambda rows: _by_columns(work, [c[rows] for c in cubes]), fixed=True)

@@ -82,9 +82,15 @@ def _softmax_by_rows(a: Array, dim: int) -> Any:
     return by_rows(_softmax_into, (a,), dim)
 
 
+MANY, FAR = 1 << 14, 40.0  # elements; numbers up to this have powers of e whose sums do not overflow
+
+
 def _softmax_into(axis: int, a: Array, out: Array) -> None:
-    np.subtract(a, row_extreme(np.maximum, a, axis), out)
-    np.exp(out, out)
+    if a.size >= MANY and a.min() > -FAR and a.max() < FAR:  # as a rule, and the steps row by row are the slow ones
+        np.exp(a, out)
+    else:
+        np.subtract(a, row_extreme(np.maximum, a, axis), out)
+        np.exp(out, out)
     np.divide(out, row_sum(out, axis), out)
 
 

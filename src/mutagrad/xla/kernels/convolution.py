@@ -9,8 +9,8 @@ import numpy
 from jax import lax
 
 from ...arrays.xla.rules import precision
-from ...ops.nn.resample import Taps
 from ...ops.nn.sliding import Sizes
+from ...ops.nn.taps import Taps
 from .lowering import lowered, transposed
 
 
