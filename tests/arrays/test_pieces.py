@@ -239,3 +239,19 @@ def test_one_element_that_stands_for_many(name: str) -> None:
         found, = mg.autograd.grad(function(x.expand(g.shape)), x, g + 0.5)
         one, = mg.autograd.grad(function(x).sum(), x)
         assert found.item() == pytest.approx(one.item() * (g + 0.5).double().sum().item(), rel=1e-4)
+
+
+def test_losses_of_whole_numbers_are_no_whole_numbers() -> None:
+    """However many there are: the result has one type, which holds a half."""
+    for count in (6, large.LARGE):
+        x, y = mg.arange(count) % 5, mg.arange(count) % 3
+        for function in (F.smooth_l1_loss, F.huber_loss):
+            assert function(x, y, reduction="none")[3:6].tolist() == [2.5, 2.5, 1.5]
+
+
+@pytest.mark.parametrize("name", ["fmax", "fmin", "copysign", "hypot", "maximum", "add"])
+def test_many_halves_and_one_number(name: str) -> None:
+    function, halves = getattr(mg, name), drawn("float16", 0)
+    for number in (mg.tensor(2.0).half(), mg.tensor(-0.5).half()):
+        close(function(halves, number), mg.stack([function(row, number) for row in halves]))
+        close(function(number, halves), mg.stack([function(number, row) for row in halves]))

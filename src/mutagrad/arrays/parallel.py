@@ -219,11 +219,11 @@ def _by_table(function: Callable[..., Any], arrays: Sequence[Any], settings: tup
 def _table(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...]) -> Array | None:
     """What a function gives for all floats of a type; None where NumPy has vectors of it, which are quicker."""
     if isinstance(function, np.ufunc):
-        given, seconds = _usual(arrays[0].dtype), []
-        out = function(given)
+        given, seconds = [_usual(a.dtype) if a.ndim else a for a in arrays], []
+        out = function(*given)
         for _ in range(3):
             begin = perf_counter()
-            function(given, out=out)
+            function(*given, out=out)
             seconds.append(perf_counter() - begin)
         if min(seconds) < QUICK:
             return None

@@ -100,7 +100,7 @@ def _huber(a: Array, b: Array, delta: float, scale: float) -> Any:
     return near * (size - 0.5 * near) * scale
 
 
-huber_values = elementwise("huber", _huber, settings=("delta", "scale"),
+huber_values = elementwise("huber", _huber, settings=("delta", "scale"), promotes="float",
                            x=lambda xp, g, x, y, delta, scale: g * xp.clamp(x - y, -delta, delta) * scale,
                            y=lambda xp, g, x, y, delta, scale: g * xp.clamp(y - x, -delta, delta) * scale)
 
