@@ -16,12 +16,13 @@ import pytest
 
 import mutagrad as mg
 from mutagrad import nn
-from mutagrad.arrays import batched, kinds
+from mutagrad.arrays import batched, batched_rules, kinds
 from mutagrad.base import pytree
 from mutagrad.core.arithmetic import ON_ARRAYS
 from mutagrad.core.factory import make
 from mutagrad.core.op import KERNELS, RAW, kernel
 from mutagrad.func import batching, functional_call, grad, hessian, jacfwd, jacrev, mapping, vmap
+from mutagrad.ops.nn.taps import Taps
 from mutagrad.utils.checkpoint import checkpoint
 from samples import SAMPLES, Sample
 
@@ -765,3 +766,11 @@ def test_such_containers_one_after_the_other() -> None:
 def test_a_result_that_is_no_tensor() -> None:
     with pytest.raises(ValueError, match="must only return tensors, not float"):
         vmap(lambda x: 1.0)(mg.ones(2))
+
+
+def test_what_resampling_has_worked_out_is_not_followed() -> None:
+    """Taps know those of their adjoint, which know them."""
+    taps = Taps(4, np.array([[0], [2]]), None)
+    assert taps.transposed.transposed is taps
+    again = batched_rules._map(lambda value: value, taps)
+    assert again is not taps and again.size == 4 and (again.positions == taps.positions).all()

@@ -69,11 +69,14 @@ def _map(function: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def _attributes(plan: Any) -> dict[str, Any]:
-    """The attributes of an object that an operation keeps its arrays in, such as where the labels of a loss are."""
+    """The attributes of an object that an operation keeps its arrays in, such as where the labels of a loss are.
+
+    Those with an underscore are what it has worked out from the others, and may lead back to it.
+    """
     if not type(plan).__module__.startswith(OPERATIONS):
         return {}
     names = [*getattr(plan, "__dict__", ()), *getattr(plan, "__slots__", ())]
-    return {name: getattr(plan, name) for name in names if hasattr(plan, name)}
+    return {name: getattr(plan, name) for name in names if hasattr(plan, name) and not name.startswith("_")}
 
 
 OPERATIONS = __name__.partition(".")[0] + ".ops."
