@@ -20,6 +20,7 @@ from ...core.index import is_traced_number
 from ...core.indexing import getitem, taken
 from ...core.op import RAW, RECORDED, Op, same
 from ...core.out_arg import write_out
+from ...core.promote import where_sizes_differ
 from ...core.size import as_int, sizes
 from ...core.storage import TensorBase, memory_of
 from ...core.window import dense_strides, infer_size
@@ -381,7 +382,7 @@ def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
-        raise ShapeError(f"broadcast_tensors: shapes {shapes} do not broadcast",
+        raise ShapeError(f"broadcast_tensors: shapes {shapes} do not broadcast", why=where_sizes_differ(shapes),
                          fix="reshape or slice until sizes are equal or 1") from None
     return tuple(x if x._array.shape == common else expand(x, *common) for x in tensors)
 
