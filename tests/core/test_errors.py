@@ -169,3 +169,11 @@ def test_a_misspelt_name_is_told_from_what_was_meant(capsys: pytest.CaptureFixtu
 def test_what_has_no_history_is_told_in_the_words_that_programs_look_for() -> None:
     with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
         (mg.ones(2, requires_grad=True) * 2).detach().sum().backward()
+
+
+@pytest.mark.parametrize("call", [
+    lambda: mg.where(mg.ones(3, 2, 1) > 0, mg.ones(3, 2), mg.ones(3, 2)), lambda: mg.addcmul(mg.ones(3, 1), mg.ones(2, 1), mg.ones(4)),
+    lambda: mg.broadcast_tensors(mg.ones(1, 3), mg.ones(2), mg.ones(1)), lambda: mg.ones(3) + mg.ones(2)])
+def test_which_sizes_differ_is_said_in_pytorchs_words(call: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"The size of tensor a \(\d\) must match the size of tensor b \(\d\) at non-singleton"):
+        call()

@@ -59,7 +59,8 @@ LIBRARIES = (
             f"{_OF_GPYTORCH} gpytorch==1.15.2 pyre_extensions multipledispatch typing-inspect mypy_extensions opt_einsum "
             "tqdm jax<0.10 jaxlib<0.10 numpyro", 0.98),
     Library("pyro-ppl", "1.9.2", _PYRO, "https://github.com/pyro-ppl/pyro",
-            "pyro-api opt_einsum tqdm networkx pandas python-dateutil six typing_extensions pytest-timeout", 0.98),
+            # Numba: with NumPy alone, numbers from gamma and Poisson distributions are drawn one by one.
+            "pyro-api opt_einsum tqdm networkx pandas python-dateutil six typing_extensions pytest-timeout numba", 0.98),
     Library("captum", "0.9.0", _CAPTUM, "https://github.com/pytorch/captum", _OF_CAPTUM, 0.98),
     Library("kornia", "0.9.0", _KORNIA, "https://github.com/kornia/kornia",
             "kornia_rs packaging pillow requests certifi charset-normalizer idna urllib3 pytest-timeout typing_extensions", 0.98),

@@ -150,6 +150,10 @@ def test_what_gradcheck_finds() -> None:
     with pytest.raises(RuntimeError, match="multiplied by grad_output"):
         gradcheck(hooked(lambda g: g + 0.01), (x,), atol=0.1)
     assert gradcheck(hooked(lambda g: g * (1 + 1e-6 * mg.rand(2, dtype=mg.float64))), (x,), nondet_tol=1e-5)
+    for fast in (False, True):  # beside a result, what has no history is a constant, as in PyTorch
+        assert gradcheck(lambda x: (x.detach() * 3, x * 2), (x,), fast_mode=fast, check_forward_ad=True)
+        with pytest.raises(RuntimeError, match="mismatch for output 0"):
+            gradcheck(lambda x: (x.detach() * 3, hooked(lambda g: g + 0.01)(x)), (x,), fast_mode=fast)
     with pytest.warns(UserWarning, match="double precision"):
         assert gradcheck(lambda x: x * 1, (mg.ones(1, requires_grad=True),), atol=0.1) and gradcheck(lambda x: (), (x,))
 

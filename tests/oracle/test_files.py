@@ -202,6 +202,14 @@ def test_pytorch_reads_what_is_written(tmp_path: Any) -> None:
         same(value, found[name])
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 4), (0,)])
+def test_what_is_empty_has_pytorchs_strides(shape: Any) -> None:
+    file = io.BytesIO()
+    mg.save([mg.zeros(shape), mg.zeros(4, *shape)[1:]], file)
+    file.seek(0)
+    assert [t.stride() for t in torch.load(file)] == [torch.zeros(shape).stride(), torch.zeros(3, *shape).stride()]
+
+
 def test_a_state_dict_goes_to_pytorch(tmp_path: Any) -> None:
     safetensors = pytest.importorskip("safetensors.torch")
     ours, theirs = mg.nn.Linear(3, 4), torch.nn.Linear(3, 4)

@@ -490,6 +490,18 @@ def test_lazy_modules_and_pytorchs_own() -> None:
 
 # --------------------------------------------------------------------------------------------------- example and document
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # PyTorch's compiler looks at those of tensors in between
+def test_compiled_programs_call_functions_and_modules_as_they_are() -> None:
+    filled, layer = interop.torch(table), interop.torch(mg.nn.Linear(3, 2))
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), layer)
+    for program in (lambda x: filled(x * 3, x).sum() * 2, model):
+        x = doubles(3).detach().float().requires_grad_()
+        expected = program(x).sum()
+        g, = torch.autograd.grad(expected, x)
+        found = torch.compile(program, backend="eager")(x).sum()
+        torch.testing.assert_close((found, torch.autograd.grad(found, x)[0]), (expected, g))
+
+
 def test_the_example_learns() -> None:
     folder = Path(__file__).parents[2] / "examples" / "interop"
     program = "import json, torch_dtw; print(json.dumps(torch_dtw.main(['--steps', '5'])))"

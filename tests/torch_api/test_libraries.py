@@ -392,13 +392,20 @@ def test_operations_by_name() -> None:
         same(torch.ops.aten.add.Tensor(mg.ones(2), 1), [2, 2])
         same(torch.ops.aten.linalg_vector_norm.default(mg.ones(4)), 2)
         assert torch.ops.aten.add.Tensor is torch.ops.aten.add.Tensor and repr(torch.ops.aten.add.out) == "<op aten.add.out>"
-        with pytest.raises(NotImplementedError, match="tests::nothing"):
-            torch.ops.tests.nothing(1)
+        assert torch.ops.tests.tripled is torch.ops.tests.tripled
+        for missing in (torch.ops.tests, torch.ops.torch_scatter):  # by which programs find out what is installed
+            assert not hasattr(missing, "nothing")
+        with pytest.raises(NotImplementedError, match="aten::nothing"):
+            torch.ops.aten.nothing(1)
+        library.define("later.Tensor(Tensor x) -> Tensor")
+        torch.library.define("tests::soon", "(Tensor x) -> Tensor")
+        for declared in (torch.ops.tests.later, torch.ops.tests.soon.default):
+            with pytest.raises(NotImplementedError, match="tests::"):
+                declared(mg.ones(2))
         with pytest.raises(OSError, match="C\\+\\+"):
             torch.ops.load_library("library.so")
         library._destroy()
-        with pytest.raises(NotImplementedError):
-            torch.ops.tests.tripled(mg.ones(2))
+        assert not any(hasattr(torch.ops.tests, name) for name in ("tripled", "later", "soon"))
 
 
 def test_control_flow_as_functions() -> None:

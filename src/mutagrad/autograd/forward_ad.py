@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from ..base.errors import BadArgument, BadValue, GradientError, ShapeError
 from ..base.modes import FORWARD, call_with, keeps_modes, mode
+from ..base.operands import kind_name
 from ..core.arithmetic import ON_TENSORS
 from ..core.backward import grad, run_sweep
 from ..core.factory import detached, window_or_none
@@ -94,7 +95,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 def _check(tensor: Tensor, tangent: Tensor) -> None:
     for x, what in ((tensor, "primal"), (tangent, "tangent")):
         if not isinstance(x, TensorBase):
-            raise BadArgument(f"make_dual: the {what} must be a tensor, not {type(x).__name__}")
+            raise BadArgument(f"make_dual: the {what} must be a tensor, not {kind_name(x)}")
         if x._array.dtype.kind not in "fcV":
             raise BadValue(f"make_dual: Expected {what} to be floating point or complex, "
                            f"but got {x._array.dtype.name}", fix=f"{what}.float()")
@@ -130,7 +131,7 @@ def attach(tensor: TensorBase, tangent: TensorBase | None) -> None:
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """Return a dual number's value and tangent, as two ordinary tensors."""
     if not isinstance(tensor, TensorBase):
-        raise BadArgument(f"unpack_dual: expects a tensor, not {type(tensor).__name__}")
+        raise BadArgument(f"unpack_dual: expects a tensor, not {kind_name(tensor)}")
     if not is_open() or tensor._storage.writer is None:
         return UnpackedDualTensor(tensor, None)
     duals = mode.now.dual.duals

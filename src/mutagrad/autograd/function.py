@@ -29,6 +29,7 @@ from ..arrays.kinds import real_kind
 from ..base.errors import BadArgument, GradientError, ShapeError, UnmarkedWrite
 from ..base.layout import ANSWERING, has_own_layout
 from ..base.modes import OTHER_KIND, UNRECORDED, call_with, mode
+from ..base.operands import kind_name
 from ..core.evidence import user_code
 from ..core.factory import detached, linked_alias, make, window_or_none
 from ..core.graph import UNKNOWN_SHAPE, Node, ViewOf, Writer, edge, seen_through
@@ -126,7 +127,7 @@ def _in_layouts(values: tuple[Any, ...], layouts: Layouts) -> tuple[Any, ...]:
 def _only_tensors(values: tuple[TensorBase | None, ...], what: str) -> tuple[TensorBase | None, ...]:
     for t in values:
         if t is not None and not isinstance(t, TensorBase):
-            raise BadArgument(f"{what}: can only save tensors, not {type(t).__name__}", fix="ctx.value = value")
+            raise BadArgument(f"{what}: can only save tensors, not {kind_name(t)}", fix="ctx.value = value")
     return values
 
 

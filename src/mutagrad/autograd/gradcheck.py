@@ -40,6 +40,15 @@ def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
     return [o for o in given if isinstance(o, TensorBase) and o._array.dtype.kind in "fcV"]
 
 
+def _differentiable(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
+    """Return a function for the outputs that have a history, and these. If none has one, all: they must be constant."""
+    outputs = _outputs(func, inputs)
+    chosen = [k for k, output in enumerate(outputs) if output.requires_grad]
+    if len(chosen) in (0, len(outputs)):
+        return func, outputs
+    return lambda *given: [_outputs(func, given)[k] for k in chosen], [outputs[k] for k in chosen]
+
+
 def _same_kind(ends: list[list[Array]]) -> None:
     """Raise where the outputs' shapes or types change with the values of the inputs."""
     for what in ("shape", "dtype"):
@@ -216,9 +225,9 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
     """Whether the gradients of `func` are those by differences.
 
     Every element of the Jacobian is compared; with `fast_mode`, the number that it gives between a direction drawn for
-    the input and one drawn for the output (complex tensors are compared in full). Batches of gradients are computed
-    one by one, and gradients are always of their input's type, so that there is no more to check for
-    `check_batched_grad` and `check_grad_dtypes`.
+    the input and one drawn for the output (complex tensors are compared in full). Outputs that have no history are left
+    out, unless none has one. Batches of gradients are computed one by one, and gradients are always of their input's
+    type, so that there is no more to check for `check_batched_grad` and `check_grad_dtypes`.
 
     >>> import mutagrad as mg
     >>> x = mg.rand(3, dtype=mg.float64, requires_grad=True)
@@ -234,7 +243,7 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     wanted = _check_inputs(inputs)
     with enable_grad():
-        outputs = _outputs(func, inputs)
+        func, outputs = _differentiable(func, inputs)
     try:
         for i in wanted:
             if fast_mode and all(t._array.dtype.kind != "c" for t in (inputs[i], *outputs)):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.errors import BadArgument, NotSupported
+from ..base.operands import kind_name
 from ..core.backward import running
 from ..core.factory import detached
 from ..core.storage import TensorBase
@@ -34,6 +35,6 @@ class Variable(metaclass=_IsTensor):
             raise NotSupported("Variable: volatile is no longer a property of tensors",
                                fix="with mutagrad.no_grad(): ...")
         if not isinstance(data, TensorBase):
-            raise BadArgument(f"Variable: expects a tensor, got {type(data).__name__}",
+            raise BadArgument(f"Variable: expects a tensor, got {kind_name(data)}",
                               fix="mutagrad.tensor(data, requires_grad=True)")
         return detached(data).requires_grad_(requires_grad)

@@ -67,4 +67,4 @@ def is_pytorchs(kind: type) -> bool:
 def kind_name(value: Any) -> str:
     """Return the name of a value's class, as errors say it: `Tensor` alone could be anybody's."""
     kind = type(value)
-    return f"PyTorch's {kind.__name__}, which mutagrad.from_dlpack takes" if is_pytorchs(kind) else kind.__name__
+    return f"{kind.__name__} of PyTorch's (mutagrad.from_dlpack takes it)" if is_pytorchs(kind) else kind.__name__

@@ -13,7 +13,7 @@ from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutO
 from ..base.layout import ANSWERING, has_own_layout
 from ..base.locks import new_lock
 from ..base.modes import OTHER_KIND, UNRECORDED, Modes, call_with, mode, tidy
-from ..base.operands import Array
+from ..base.operands import Array, kind_name
 from ..base.provenance import here
 from ..base.sockets import socket
 from .arithmetic import ON_ARRAYS, ON_TENSORS
@@ -40,7 +40,7 @@ SWEEP_ACROSS: type[Sweep] = SweepAcross
 def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> Any:
     """The adjoint to start from, given or ones: a tensor if the sweep is recorded, else an array."""
     if not isinstance(tensor, TensorBase):
-        raise BadArgument(f"backward: can only differentiate tensors, not {type(tensor).__name__}")
+        raise BadArgument(f"backward: can only differentiate tensors, not {kind_name(tensor)}")
     if tensor._storage.writer is None:
         raise _no_history(tensor)
     array = tensor._array
@@ -55,7 +55,7 @@ def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> Any:
         ones = moved(ones, device_of(array)) if IN_USE else ones
         return make(ones) if create_graph or OTHER_KIND else ones
     if not isinstance(gradient, TensorBase):
-        raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}",
+        raise BadArgument(f"backward: the gradient must be a tensor, not {kind_name(gradient)}",
                           fix="y.backward(mutagrad.ones_like(y))")
     if gradient._array.shape != array.shape:
         raise ShapeError("backward: Mismatch in shape: "
@@ -338,7 +338,7 @@ def _derivatives(seeds: list[Seed], inputs: Sequence[Any], create_graph: bool, r
             by_node.setdefault(tensor.writer, []).append((i, place_of(tensor, "grad"), None))
             continue
         if not isinstance(tensor, TensorBase):
-            raise BadArgument(f"grad: input {i} is {type(tensor).__name__}, not a tensor")
+            raise BadArgument(f"grad: input {i} is {kind_name(tensor)}, not a tensor")
         if tensor._storage.writer is None:
             raise GradientError(f"grad: input {i}, of shape {tensor._array.shape}, does not require grad",
                                 fix="x.requires_grad_() before computing with it")

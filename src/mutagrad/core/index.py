@@ -14,7 +14,7 @@ from ..arrays.compiled.library import WORTH
 from ..arrays.kinds import IN_USE, all_values, check_range, is_plain, unknown
 from ..arrays.places import checked, nonzero
 from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
-from ..base.operands import Array
+from ..base.operands import Array, kind_name
 from .factory import view_of
 from .storage import TensorBase
 from .window import Index, Shape
@@ -217,7 +217,7 @@ def basic_view(x: TensorBase, parts: tuple[Any, ...]) -> Any:
     """Return the view that integers, slices, `...` and None make."""
     array = x._array
     if not BASIC.issuperset(map(type, parts)):
-        parts = tuple(p.__index__() if hasattr(p, "__index__") else p for p in parts)
+        parts = tuple([_as_number(p) for p in parts])
     dim, offset = 0, x._offset or 0
     key: list[Any] = []
     for i, p in enumerate(parts):
@@ -243,7 +243,7 @@ def basic_view(x: TensorBase, parts: tuple[Any, ...]) -> Any:
             if Ellipsis not in rest:
                 dim += array.ndim - dim - sum(q is not None for q in rest)
         elif p is not None:
-            raise BadIndexType(f"index: {type(p).__name__} cannot be an index", why=f"got {p!r}",
+            raise BadIndexType(f"index: {kind_name(p)} cannot be an index", why=f"got {p!r}",
                                fix="integers, slices, ..., None, integer or boolean tensors")
         key.append(p)
     if Ellipsis not in key:
@@ -252,6 +252,14 @@ def basic_view(x: TensorBase, parts: tuple[Any, ...]) -> Any:
         return view_of(x, array[tuple(key)], offset)
     except IndexError as error:
         raise BadIndex(f"index: {error}") from None
+
+
+def _as_number(part: Any) -> Any:
+    """A part of an index, as a number if it is one."""
+    try:
+        return part.__index__() if hasattr(part, "__index__") else part
+    except TypeError:  # another library's array, of several elements
+        return part
 
 
 def _too_many(array: Array, parts: tuple[Any, ...]) -> BadIndex:

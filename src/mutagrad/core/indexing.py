@@ -17,7 +17,7 @@ from ..arrays.numpy import silent
 from ..arrays.parallel import assign
 from ..base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError
 from ..base.modes import NOT_RECORDING, OTHER_KIND, UNRECORDED, call_with, mode
-from ..base.operands import Array
+from ..base.operands import Array, kind_name
 from .dtypes import of_array
 from .factory import CODEGEN_GLOBALS, AnyTensor, detached, make, over, view, view_of, window_or_none
 from .graph import next_order, window_of
@@ -213,7 +213,7 @@ def _joined(values: Sequence[Any], dtype: Any) -> Any:
 
 
 def _no_value(name: str, value: Any) -> NoReturn:
-    raise BadArgument(f"{name}: can't assign a {type(value).__name__} to a tensor", fix="assign a tensor or a number")
+    raise BadArgument(f"{name}: can't assign a {kind_name(value)} to a tensor", fix="assign a tensor or a number")
 
 
 def put(target: AnyTensor, index: Index | None, value: Any, name: str, accumulate: bool = False) -> AnyTensor:

@@ -10,7 +10,7 @@ from ..arrays.kinds import IN_USE, device_of, is_plain
 from ..base.errors import BadArgument, BadData, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ..base.layout import has_own_layout
 from ..base.modes import OTHER_KIND
-from ..base.operands import Array
+from ..base.operands import Array, kind_name
 from ..base.provenance import to_user
 from .backward import RETAINED, RETAINED_VIEWS, retains_grad
 from .dtypes import FLOAT, of_array
@@ -134,7 +134,7 @@ def warn_of_no_grad(tensor: TensorBase) -> None:
 def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
     """Do `x.grad = value`, which must fit."""
     if value is not None and not isinstance(value, TensorBase):
-        raise BadArgument(f"grad: a gradient must be a tensor or None, not {type(value).__name__}",
+        raise BadArgument(f"grad: a gradient must be a tensor or None, not {kind_name(value)}",
                           fix="x.grad = mutagrad.zeros_like(x)")
     if OTHER_KIND:
         check_inside(tensor)

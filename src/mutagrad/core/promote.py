@@ -14,6 +14,7 @@ from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_d
 from .factory import CODEGEN_GLOBALS
 from .op import RECORDED, Op
 from .storage import TensorBase, ndarray, new_storage
+from .window import Shape
 
 
 class _Nothing(TensorBase):
@@ -131,24 +132,25 @@ def shape_error(op: Op, arrays: Sequence[Array], error: ValueError) -> Exception
     try:
         np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError:
-        return ShapeError(f"{op.name}: shapes {shapes} do not broadcast", why=_where_sizes_differ(arrays),
-                          fix=_broadcast_fix(arrays))
+        return ShapeError(f"{op.name}: shapes {shapes} do not broadcast",
+                          why=where_sizes_differ([a.shape for a in arrays]), fix=_broadcast_fix(arrays))
     # "... allowed size", "... possible size": NumPy raises this where not even the count of bytes is a number.
     if "maximum" in str(error).lower():
         return OutOfMemory.found_by(op.name, error)
     return ShapeError(f"{op.name}: shapes {shapes} do not fit", why=str(error))
 
 
-def _where_sizes_differ(arrays: Sequence[Array]) -> str:
+def where_sizes_differ(shapes: Sequence[Shape]) -> str:
     """Say which sizes do not fit, in the words that programs written for PyTorch look for."""
-    if len(arrays) == 2:
-        first, last = (a.shape for a in arrays)
-        ndim = max(len(first), len(last))
-        for back in range(1, min(len(first), len(last)) + 1):
-            m, n = first[-back], last[-back]
+    common = shapes[0]
+    for shape in shapes[1:]:
+        ndim = max(len(common), len(shape))
+        for back in range(1, min(len(common), len(shape)) + 1):
+            m, n = common[-back], shape[-back]
             if m != n and 1 not in (m, n):
                 return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
                         f"{ndim - back}")
+        common = np.broadcast_shapes(common, shape)
     return "counted from the right, sizes must be equal or one of them 1"
 
 

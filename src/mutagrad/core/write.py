@@ -12,7 +12,7 @@ from ..arrays.kinds import is_plain
 from ..arrays.numpy import silent
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, OverlapError, ShapeError
 from ..base.modes import OTHER_KIND, mode
-from ..base.operands import Array
+from ..base.operands import Array, kind_name
 from ..base.provenance import OURS, to_user
 from .dtypes import of_array
 from .evidence import overwritten
@@ -65,7 +65,7 @@ def linked(tensors: Sequence[TensorBase]) -> tuple[tuple[Writer | None, ...], tu
 def check_writable(target: Any, name: str) -> None:
     """Raise where a write through this window has no defined meaning."""
     if not isinstance(target, TensorBase):
-        raise BadArgument(f"{name}: can only write into a tensor, not into {type(target).__name__}")
+        raise BadArgument(f"{name}: can only write into a tensor, not into {kind_name(target)}")
     check_own(target._storage.root or target._storage, name)
     array = target._array
     if target._offset is not None and array.ndim and overlaps_itself(array.shape, array.strides, array.itemsize):

@@ -13,8 +13,6 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import accumulate
-from operator import mul
 from typing import Any
 
 from ..arrays.kinds import device_of, moved
@@ -25,6 +23,7 @@ from ..base.torch_paths import our_path
 from ..core import dtypes
 from ..core.size import Size
 from ..core.storage import Storage, memory_of, memory_offset, new_storage
+from ..core.window import dense_strides
 from ..nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from ..tensors.copying import attributes_of
 from ..tensors.tensor import Tensor
@@ -175,18 +174,13 @@ class _Writer:
         """Return PyTorch's function that makes a window on a storage, and what it is given."""
         memory, array, kind, item = memory_of(tensor), tensor._array, tensor.dtype, tensor._array.itemsize
         place = memory_offset(tensor) // item, tuple(array.shape), tuple(step // item for step in array.strides)
-        if any(step < 0 for step in array.strides):  # PyTorch has no steps backwards: it is written in order
-            memory, place = new_storage(array), (0, place[1], in_order(array.shape))
+        # Written in order: PyTorch has no steps backwards, and NumPy says 0 for the steps of what is empty.
+        if not array.size or any(step < 0 for step in array.strides):
+            memory, place = new_storage(array), (0, place[1], dense_strides(array.shape, 1))
         given = (_Reference(memory, kind), *place, tensor.requires_grad, _hooks())
         if kind in dtypes.CLASS_NAMES and id(memory) not in self.entries.mixed:
             return names._rebuild_tensor_v2, given
         return names._rebuild_tensor_v3, (*given, kind)
-
-
-def in_order(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the steps, in elements, of what lies row by row."""
-    steps = accumulate(reversed(shape[1:]), mul, initial=1)
-    return tuple(steps)[:len(shape)][::-1]
 
 
 def _device(value: device) -> Any:

@@ -37,6 +37,21 @@ def wrapped(function: Callable[..., Any]) -> Any:
     return called
 
 
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have `torch.compile` call a function, and what that calls, without looking inside.
+
+    `torch.compiler.disable` does the same, but loads the compiler, which takes seconds: it is the last resort.
+    """
+    frames = torch._C._dynamo.eval_frame
+    if not hasattr(frames, "set_code_exec_strategy"):
+        return torch.compiler.disable(function)  # type: ignore[no-any-return]
+    skip = frames._FrameAction.SKIP
+    frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
+    function._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return function
+
+
+@_as_it_is
 def run(function: Callable[..., Any], arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """Call a function of ours with tensors of PyTorch's."""
     leaves, spec = TREES.flatten((arguments, settings))

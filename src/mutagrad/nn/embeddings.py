@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadSetting, Mismatch
 from ..base.modes import keeps_modes
+from ..base.operands import kind_name
 from ..core.dtypes import dtype
 from ..tensors.tensor import Tensor
 from . import functional as F, init
@@ -55,7 +56,7 @@ class _Table(Module):
 
 def _check_pretrained(embeddings: Any, layer: str) -> None:
     if not isinstance(embeddings, Tensor):
-        raise BadArgument(f"{layer}.from_pretrained: expects a tensor, got {type(embeddings).__name__}",
+        raise BadArgument(f"{layer}.from_pretrained: expects a tensor, got {kind_name(embeddings)}",
                           fix="mutagrad.as_tensor(embeddings)")
     if embeddings.ndim != 2:
         raise BadSetting(f"{layer}.from_pretrained: expects a matrix, a row for each embedding, got shape "

@@ -12,7 +12,7 @@ from ..arrays.numpy import silently
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadValue
 from ..base.modes import keeps_modes
-from ..base.operands import Array
+from ..base.operands import Array, kind_name
 from ..core.factory import make
 from ..core.number import number
 from ..ops.create.create import empty, empty_like
@@ -53,7 +53,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 def _checked(tensor: Any, name: str) -> Tensor:
     if not isinstance(tensor, Tensor):
-        raise BadArgument(f"{name}: expects a tensor, got {type(tensor).__name__}", fix=f"{name}(layer.weight)")
+        raise BadArgument(f"{name}: expects a tensor, got {kind_name(tensor)}", fix=f"{name}(layer.weight)")
     return tensor
 
 

@@ -11,6 +11,7 @@ from ..autograd import no_grad
 from ..base.device import device as Device
 from ..base.errors import BadArgument, BadValue, NoDevice, NotSupported
 from ..base.modes import keeps_modes
+from ..base.operands import kind_name
 from ..base.sockets import socket
 from ..core.dtypes import as_dtype, bfloat16, dtype as element_type, dtype_of_class, float16, float32, float64
 from ..ops.create.create import empty_like
@@ -253,7 +254,7 @@ class Module:
         self._check_name(name, "buffer", "_buffers")
         CHANGES[0] += 1
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise BadArgument(f"cannot assign {type(tensor).__name__} as buffer {name!r}", fix="a tensor, or None")
+            raise BadArgument(f"cannot assign {kind_name(tensor)} as buffer {name!r}", fix="a tensor, or None")
         self._buffers[name] = _registered(_global_buffer_registration_hooks, self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ..base.device import device as device_class
 from ..base.errors import BadArgument, BadValue
-from ..base.operands import Array
+from ..base.operands import Array, kind_name
 from ..core.dtypes import dtype as element_type
 from ..core.storage import TensorBase
 from ..ops.create.create import empty
@@ -33,7 +33,7 @@ class Parameter(Tensor):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         data = empty(0) if data is None else data
         if not isinstance(data, Tensor):
-            raise BadArgument(f"Parameter: expects a tensor, got {type(data).__name__}",
+            raise BadArgument(f"Parameter: expects a tensor, got {kind_name(data)}",
                               fix="nn.Parameter(mutagrad.tensor(...))")
         made: Self = data.detach().as_subclass(_parameters_of(type(data), cls)).requires_grad_(requires_grad)
         return made

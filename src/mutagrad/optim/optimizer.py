@@ -16,6 +16,7 @@ from ..autograd import no_grad
 from ..base.errors import BadArgument, BadValue, NotSupported
 from ..base.layout import has_own_layout
 from ..base.modes import RECORDED, call_with
+from ..base.operands import kind_name
 from ..core.dtypes import float64, get_default_dtype
 from ..core.factory import make
 from ..nn.hooks import Handle, Hooks
@@ -187,7 +188,7 @@ class Optimizer:
     def _check_parameter(self, p: Any, name: str) -> None:
         if not isinstance(p, Tensor):
             raise BadArgument(f"{name}: optimizer can only optimize Tensors, but one of the params is "
-                              f"{type(p).__name__}", fix="model.parameters(), or a list of tensors")
+                              f"{kind_name(p)}", fix="model.parameters(), or a list of tensors")
         if not (p.is_leaf or p.retains_grad):
             raise BadValue(f"{name}: can't optimize a non-leaf Tensor, such as this one of shape {tuple(p.shape)}",
                            why="it was computed from others, which are what has to change",

@@ -80,6 +80,10 @@ class CustomOp:
 
 
 _declared: dict[str, CustomOp] = {}
+_named: set[str] = set()  # by their schemas; what computes them may follow
+
+# PyTorch's own operations, of which there is no list here: any name may be one.
+_OF_PYTORCH = {"aten", "prims", "prim", "higher_order", "quantized", "mkldnn", "c10d", "_c10d_functional", "inductor"}
 
 
 def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str] = (),
@@ -131,7 +135,9 @@ class Library:
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Note the name in front of the schema's parenthesis, and give it back."""
-        return schema.partition("(")[0]
+        name = schema.partition("(")[0]
+        _named.add(f"{self.ns}::{name.partition('.')[0]}")
+        return name
 
     def impl(self, op_name: NamedOp | str, fn: Callable[..., Any], dispatch_key: str = "", *,
              with_keyset: bool = False, allow_override: bool = False) -> None:
@@ -141,17 +147,20 @@ class Library:
             raise NotSupported(f"library: {op_name} for the key {key}",
                                why="nothing is dispatched by keys, and the derivative would be lost",
                                fix="mutagrad.library.register_autograd(name, backward, setup_context=...)")
+        name = str(getattr(op_name, "name", op_name)).rpartition("::")[2]
+        _named.add(f"{self.ns}::{name}")
         if key in ("", "CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd"):
-            name = str(getattr(op_name, "name", op_name)).rpartition("::")[2]
             custom_op(f"{self.ns}::{name}", fn)
 
     def _destroy(self) -> None:
-        for name in [name for name in _declared if name.startswith(f"{self.ns}::")]:
-            del _declared[name]
+        for name in [name for name in (*_declared, *_named) if name.startswith(f"{self.ns}::")]:
+            _declared.pop(name, None)
+            _named.discard(name)
 
 
 def define(qualname: str, schema: str | None = None, *, lib: Library | None = None, tags: Any = ()) -> Any:
     """Name an operation, for `impl` to say what computes it."""
+    _named.add(qualname)
     return None if schema is not None else lambda function: function
 
 
@@ -211,13 +220,15 @@ class _Space:
     """The operations of one library: `ops.aten`."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._name, self._found = name, dict[str, NamedOp]()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        made = self.__dict__[name] = NamedOp(f"{self._name}::{name}")
-        return made
+        full = f"{self._name}::{name}"
+        if self._name not in _OF_PYTORCH and full not in _declared and full not in _named:  # programs ask what is there
+            raise AttributeError(f"'_OpNamespace' {self._name!r} object has no attribute {name!r}")
+        return self._found.setdefault(name, NamedOp(full))
 
 
 class NoLibrary(NotSupported, OSError):

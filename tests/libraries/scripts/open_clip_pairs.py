@@ -1,5 +1,6 @@
 """Trains a small CLIP of open_clip's on eight images and what is said of them, and finds the texts of images."""
 import torch
+import torchvision_alone  # noqa: F401  (first)
 from open_clip import CLIP, ClipLoss, get_tokenizer
 
 torch.manual_seed(0)

@@ -1,6 +1,7 @@
 """Trains two small networks of timm's, with its augmentation, loss, optimizer, schedule and moving average of weights."""
 import numpy as np
 import torch
+import torchvision_alone  # noqa: F401  (first)
 from timm import create_model
 from timm.data import Mixup
 from timm.loss import SoftTargetCrossEntropy

@@ -3,6 +3,7 @@
 Its compiled operators (nms, roi_align) are not needed: they belong to PyTorch's binaries.
 """
 import torch
+import torchvision_alone  # noqa: F401  (first)
 from torchvision.models.feature_extraction import create_feature_extractor
 from torchvision.models.resnet import BasicBlock, ResNet
 from torchvision.ops import box_convert, generalized_box_iou_loss, sigmoid_focal_loss

@@ -14,7 +14,7 @@ from ...arrays.numpy import silenced
 from ...arrays.products import SMALL, contract, multiply
 from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError
 from ...base.modes import mode
-from ...base.operands import Array
+from ...base.operands import Array, kind_name
 from ...core.codegen import primitive
 from ...core.dtypes import BOOL, FLOAT, of_array
 from ...core.factory import make
@@ -142,7 +142,7 @@ def check_factors(name: str, *factors: TensorBase) -> None:
     """Raise for what is no tensor, and for types that differ or have no products."""
     for v in factors:
         if not isinstance(v, TensorBase):
-            raise BadArgument(f"{name}: expects tensors, got {type(v).__name__}",
+            raise BadArgument(f"{name}: expects tensors, got {kind_name(v)}",
                               fix=f"mutagrad.{name}(x, mutagrad.tensor(y))")
     first = of_array(factors[0]._array.dtype)
     for v in factors[1:]:

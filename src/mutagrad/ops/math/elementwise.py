@@ -19,7 +19,7 @@ from ...arrays.places import nonzero
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
 from ...base.modes import mode
-from ...base.operands import Array
+from ...base.operands import Array, kind_name
 from ...core.codegen import elementwise, in_place, primitive
 from ...core.dtypes import BOOL, FLOAT
 from ...core.evidence import cut
@@ -641,7 +641,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """
     for x in (input, other):
         if not isinstance(x, Tensor):
-            raise BadArgument(f"equal: expects two tensors, got {type(x).__name__}",
+            raise BadArgument(f"equal: expects two tensors, got {kind_name(x)}",
                               fix="mutagrad.equal(x, mutagrad.as_tensor(y))")
     return bool(input._array.shape == other._array.shape and np.array_equal(input._array, other._array))
 

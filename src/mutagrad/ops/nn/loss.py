@@ -9,7 +9,7 @@ from ...arrays import np
 from ...arrays.kinds import anywhere, extremes, perhaps
 from ...arrays.numpy import at_most, silently
 from ...base.errors import BadArgument, BadValue, DTypeError, bad_choice, may_need_much
-from ...base.operands import Array
+from ...base.operands import Array, kind_name
 from ...core.codegen import elementwise
 from ...core.dtypes import of_array
 from ...core.factory import make
@@ -300,7 +300,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     reduction = reduction_of("gaussian_nll_loss", reduction)
     check_tensors("gaussian_nll_loss", input, target)
     if not isinstance(var, (Tensor, int, float)):
-        raise BadArgument(f"gaussian_nll_loss: var must be a tensor or a number, not {type(var).__name__}",
+        raise BadArgument(f"gaussian_nll_loss: var must be a tensor or a number, not {kind_name(var)}",
                           fix="var=mutagrad.ones_like(x)")
     variance = var if isinstance(var, Tensor) else make(np.full(input._array.shape, var, input._array.dtype))
     shape, spread = input._array.shape, variance._array.shape

@@ -13,7 +13,7 @@ from ...arrays import np
 from ...arrays.numpy import silenced, silently
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.modes import UNRECORDED, call_with
-from ...base.operands import Array
+from ...base.operands import Array, kind_name
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
 from ...core.factory import make
@@ -128,7 +128,7 @@ def _floats(name: str, x: Tensor, *others: tuple[str, Tensor | None]) -> None:
         if value is None:
             continue
         if not isinstance(value, Tensor):
-            raise BadArgument(f"{name}: {what} must be a tensor, not {type(value).__name__}",
+            raise BadArgument(f"{name}: {what} must be a tensor, not {kind_name(value)}",
                               fix=f"{what}=mutagrad.tensor(...)")
         if value._array.dtype is not x._array.dtype:
             raise DTypeError(f"{name}: {what} has type {of_array(value._array.dtype).name} and the input {dtype.name}",

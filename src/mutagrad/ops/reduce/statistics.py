@@ -11,7 +11,7 @@ from ...arrays.kinds import anywhere, extremes, is_plain
 from ...arrays.numpy import choose
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
-from ...base.operands import Array
+from ...base.operands import Array, kind_name
 from ...core.codegen import primitive
 from ...core.dtypes import dtype, of_array
 from ...core.factory import make
@@ -284,7 +284,7 @@ def _check_quantile(name: str, x: TensorBase, q: TensorBase | float, interpolati
     if not array.size:
         raise BadValue(f"{name}: nothing to choose from in shape {array.shape}", fix=f"if x.numel(): x.{name}(q)")
     if isinstance(q, bool) or not isinstance(q, (int, float, TensorBase)):
-        raise BadArgument(f"{name}: q must be a number or a tensor, not {type(q).__name__}",
+        raise BadArgument(f"{name}: q must be a number or a tensor, not {kind_name(q)}",
                           fix=f"x.{name}(mutagrad.tensor([0.25, 0.75]))")
     q = q if isinstance(q, TensorBase) else make(np.array(q, array.dtype))
     if q._array.ndim > 1 or q._array.dtype != array.dtype:

@@ -12,7 +12,7 @@ from ...arrays.compiled.library import WORTH
 from ...arrays.kinds import anywhere, is_plain, unknown
 from ...arrays.places import add_at, beside, combine, nonzero as nonzero_places, take as take_places, take_beside
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
-from ...base.operands import Array
+from ...base.operands import Array, kind_name
 from ...core.codegen import primitive
 from ...core.evidence import cut
 from ...core.factory import make
@@ -67,7 +67,7 @@ def _along(x: TensorBase, dim: int, index: TensorBase, name: str, from_end: bool
     """The index that picks whole slices along a dimension."""
     dim = whole_dim(dim, x._array.ndim, name)
     if not isinstance(index, TensorBase):
-        raise BadArgument(f"{name}: the index must be a tensor, not {type(index).__name__}",
+        raise BadArgument(f"{name}: the index must be a tensor, not {kind_name(index)}",
                           fix="mutagrad.tensor([0, 2])")
     array = index._array
     if array.dtype.kind not in "iu":
@@ -293,7 +293,7 @@ def scatter_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase | compl
     """
     src = number(value) if src is None else src
     if not isinstance(src, (TensorBase, bool, int, float, complex, np.generic)):
-        raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}",
+        raise BadArgument(f"scatter_: src must be a tensor or a number, not {kind_name(src)}",
                           fix="x.scatter_(dim, index, mutagrad.tensor(src))")
     if reduce is not None:
         if reduce not in ("add", "multiply"):

@@ -24,6 +24,7 @@ from ...base.errors import (
 )
 from ...base.layout import check_format, check_layout, layout, memory_format
 from ...base.modes import OTHER_KIND, mode
+from ...base.operands import kind_name
 from ...core.dtypes import as_dtype, dtype, get_default_dtype, of_array
 from ...core.factory import become, detached, make, view
 from ...core.indexing import copy_, fill_, getitem, read
@@ -747,7 +748,7 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int
     if hasattr(source, "as_tensor"):  # the storage of another
         source = source.as_tensor(x._array.dtype)
     if not isinstance(source, TensorBase):
-        raise BadArgument(f"set_: the source must be a tensor or a storage, not {type(source).__name__}",
+        raise BadArgument(f"set_: the source must be a tensor or a storage, not {kind_name(source)}",
                           fix="x.set_(y)")
     if source._array.dtype != x._array.dtype:
         raise DTypeError(f"set_: a tensor of {x._array.dtype.name} cannot show memory of {source._array.dtype.name}",

@@ -13,13 +13,14 @@ from ...arrays.parallel import join
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
 from ...base.layout import channels_last, channels_last_3d, check_format, contiguous_format, memory_format
 from ...base.modes import NOT_RECORDING, mode
-from ...base.operands import Array
+from ...base.operands import Array, kind_name
 from ...core.codegen import primitive
 from ...core.factory import back_in_order, laid_out_alike, make, order_in_memory, view, view_of
 from ...core.index import is_traced_number
 from ...core.indexing import getitem, taken
 from ...core.op import RAW, RECORDED, Op, same
 from ...core.out_arg import write_out
+from ...core.promote import where_sizes_differ
 from ...core.size import as_int, sizes
 from ...core.storage import TensorBase, memory_of
 from ...core.window import dense_strides, infer_size
@@ -381,7 +382,7 @@ def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
-        raise ShapeError(f"broadcast_tensors: shapes {shapes} do not broadcast",
+        raise ShapeError(f"broadcast_tensors: shapes {shapes} do not broadcast", why=where_sizes_differ(shapes),
                          fix="reshape or slice until sizes are equal or 1") from None
     return tuple(x if x._array.shape == common else expand(x, *common) for x in tensors)
 
@@ -662,7 +663,7 @@ def _same_types(name: str, given: Any) -> list[TensorBase]:
         raise BadValue(f"{name}: expects a non-empty list of tensors", fix=f"mutagrad.{name}([x, y])")
     for x in tensors:
         if not isinstance(x, TensorBase):
-            raise BadArgument(f"{name}: expects a list of tensors, but it holds {type(x).__name__}",
+            raise BadArgument(f"{name}: expects a list of tensors, but it holds {kind_name(x)}",
                               fix=f"mutagrad.{name}([x, y])")
     kinds = [x._array.dtype for x in tensors]
     if kinds.count(kinds[0]) < len(kinds):
