@@ -14,6 +14,7 @@ from typing import Any
 
 from ..base.errors import MissingExtra
 from .allocator import keep_memory
+from .compiled.compiler import choice
 from .compiled.moves import move
 from .copies import copy_in_order
 from .halves import narrow, widen
@@ -61,7 +62,7 @@ def converted(a: Any, dtype: Any) -> Any:
         out = raw.empty(a.shape, dtype)
         if move(out, a):
             return out
-    if kinds in ("eE", "Ee") and a.size >= LARGE and is_plain(a):
+    if kinds in ("eE", "Ee") and a.size >= LARGE and is_plain(a) and not choice.on:  # else both steps are loops
         out = raw.empty(a.shape, dtype)
         look_up(_between(a.dtype, dtype), a, out)
         return out
