@@ -180,6 +180,10 @@ class ViewOf:
     place: Window | None
 
     @property
+    def inputs(self) -> tuple[Writer]:
+        return (self.writer,)
+
+    @property
     def next_functions(self) -> tuple[tuple[Writer | ViewOf | None, int], ...]:
         return (edge(view_as(self.writer, self.window, self.names[:-1])),)
 
