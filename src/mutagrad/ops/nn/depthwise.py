@@ -54,9 +54,11 @@ def spread(rows: Array, weight: Array, w: Windows, image: Array) -> None:
 def by_weight(rows: Array, seen: Array) -> Any:
     """The gradient by the weights, as (channels, kernel elements): of what each of them sees, times the adjoint."""
     samples, channels, length = rows.shape
-    total = np.zeros((channels, *seen.shape[2:-1]))
+    wide = np.result_type(rows.dtype, np.float64)
+    seen = seen.conj() if wide.kind == "c" else seen  # vecdot conjugates it
+    total = np.zeros((channels, *seen.shape[2:-1]), wide)
     for start in range(0, length, PIECE):
         part = slice(start, start + PIECE)
         g = rows[..., part].reshape(samples, channels, *(1,) * (seen.ndim - 3), -1)
-        total += np.add.reduce(silently(np.vecdot, seen[..., part], g), 0, np.float64)
+        total += np.add.reduce(silently(np.vecdot, seen[..., part], g), 0, wide)
     return total.astype(rows.dtype)
