@@ -491,7 +491,9 @@ def test_lazy_modules_and_pytorchs_own() -> None:
 # --------------------------------------------------------------------------------------------------- example and document
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # PyTorch's compiler looks at those of tensors in between
-def test_compiled_programs_call_functions_and_modules_as_they_are() -> None:
+def test_compiled_programs_call_functions_and_modules_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    # PyTorch's compiler switches the checks of its distributions off for good.
+    monkeypatch.setattr(torch.distributions.Distribution, "_validate_args", torch.distributions.Distribution._validate_args)
     filled, layer = interop.torch(table), interop.torch(mg.nn.Linear(3, 2))
     model = torch.nn.Sequential(torch.nn.Linear(3, 3), layer)
     for program in (lambda x: filled(x * 3, x).sum() * 2, model):
