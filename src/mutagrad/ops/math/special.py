@@ -75,7 +75,7 @@ def _polygamma(a: Array, n: int) -> Any:
         return special("psi", "polygamma")(a)
     x = a.astype(np.float64)
     mirrored = (x < 0) & (x != np.floor(x))  # zeta would go from there to 0 one by one, which may take for ever
-    if not mirrored.any():
+    if not perhaps(mirrored):
         return _polygamma_by_zeta(x, n).astype(a.dtype)
     found = (-1) ** n * _polygamma_by_zeta(np.where(mirrored, 1 - x, x), n)
     cotangent = 1 / np.tan(pi * (x - np.rint(x)))
