@@ -942,16 +942,15 @@ NOT_COMPARED = {"random", "F.rrelu(x)"}  # families, or calls: what they draw di
 # Why calls that contain a text take more than three times as long as PyTorch.
 SHARED = "the gradient is a copy of what backward() was given; PyTorch lets them share memory"
 FEW_US = "a call of a few microseconds: what is checked and recorded around NumPy's is Python"
-ONE_BY_ONE = "the C library's function, one element at a time"
 REASONS = {
     "torch.randn(10)": "a few microseconds: PyTorch's pairs of doubles, drawn under the generator's lock, in Python",
-    "half": "NumPy converts halves one by one; with Numba it is the processor's instructions",
+    "half": "halves are converted by their bits, in some ten steps of NumPy's; with Numba it is the processor's instructions",
     "torch.fft.": "pocketfft, against MKL",
     "torch.stft": "pocketfft, against MKL",
     "int_a @ int_b": "there is no BLAS for integers",
     "bf16[:512, :512] @": "BLAS has no products of bfloat16: it is converted to float32 and back",
     "igamma": "SciPy's function, one element at a time",
-    "nextafter": ONE_BY_ONE,
+    "nextafter": "found by their bits, in some fifteen steps of NumPy's; there is no compiled loop",
     "x.reshape(512, 2048) backward": SHARED,
     "torch.cat([x, y]) backward": SHARED,
     "torch.stack([x, y]) backward": SHARED,
@@ -959,6 +958,7 @@ REASONS = {
     "torch.vstack": SHARED,
     "unfold(1, 16, 8) backward": "windows that overlap are added by position; PyTorch adds the slices of each place in them",
     "torch.linalg.det(many4)": "NumPy's calls of LAPACK, a small matrix each; PyTorch solves them by its own loop",
+    "medium.sum(1)": "BLAS's on one thread: waking another takes longer",
     "near.prod(1)": "two threads wake for five microseconds of work each",
     "many4 @ many4": "a call of BLAS's for each small matrix",
     "tile": FEW_US,
@@ -976,12 +976,12 @@ STEPS = "NumPy passes over memory once for each step of the formula; with Numba 
 ALONE = {
     "arithmetic": STEPS, "in place": STEPS, "activation": STEPS, "loss": STEPS, "normalization": STEPS, "attention": STEPS,
     "unary": "NumPy or SciPy has no vectors of the function, or it is several steps; with Numba it is one loop",
-    "cumulative": "NumPy adds one element at a time and holds the interpreter's lock; with Numba there is a kernel",
+    "cumulative": "in blocks, of two elements, then of four: several passes; with Numba there is a kernel",
     "reduction": "NumPy widens before it reduces, or goes over memory twice; with Numba there is a kernel",
     "sorting": "NumPy's sorts on threads that wait for the interpreter's lock; with Numba there are kernels for the rest",
     "indexing": "NumPy reads and writes by position on one thread; with Numba there are kernels",
     "shape": "NumPy copies on one thread, and turned rows one element at a time; with Numba there is a kernel",
-    "cast": "NumPy converts one by one, on threads that wait for the interpreter's lock; with Numba it is one loop",
+    "cast": "by bits, in several steps of NumPy's, or on one thread; with Numba it is one loop",
     "random": "PyTorch's numbers to the bit: in double, or one by one; with Numba there are kernels",
     "product": "more than one pass over memory, or over all pairs; with Numba it is one loop",
     "linalg": "one call of LAPACK after the other, and of NumPy's between them",
